@@ -16,77 +16,79 @@ import (
 	"example.com/zklock/zklock"
 )
 
-// always keeps every node for an hour.
-var always = []zklock.Option{zklock.WithCaching(time.Hour), zklock.CachingFrom(0)}
+// cacheAlways are options of a Mutex that keeps every node for an hour.
+var cacheAlways = []zklock.Option{zklock.WithCaching(time.Hour), zklock.CachingFrom(0)}
 
-// cached locks and unlocks, and returns the lease when its node is cached.
-func (tb *table) cached(m *zklock.Mutex) *zklock.Lease {
+// leaveCached locks and unlocks, and returns the lease when its node is cached.
+func (tb *serverTest) leaveCached(m *zklock.Mutex) *zklock.Lease {
 	tb.Helper()
 	l := tb.mustLock(m, zklock.NewOwner("earlier"))
-	require.NoError(tb, l.Unlock(context.Background()))
+	tb.mustUnlock(l)
 	time.Sleep(10 * time.Millisecond) // for the answer to the list
-	tb.isCached(m)
+	tb.requireCached(m)
 	return l
 }
 
-func (tb *table) isCached(m *zklock.Mutex) {
+// requireCached asserts that the Mutex keeps a node, which nobody holds.
+func (tb *serverTest) requireCached(m *zklock.Mutex) {
 	tb.Helper()
-	require.Len(tb, tb.srv.Children(top), 1, "it is not kept")
+	require.Len(tb, tb.srv.Children(lockPath), 1, "it is not kept")
 	require.Equal(tb, 1, m.Stats().Cached)
 	require.Zero(tb, m.Stats().Held)
 }
 
-func (tb *table) isNotCached(m *zklock.Mutex) {
+func (tb *serverTest) requireNotCached(m *zklock.Mutex) {
 	tb.Helper()
 	synctest.Wait()
-	require.Empty(tb, tb.srv.Children(top), "it is kept")
+	require.Empty(tb, tb.srv.Children(lockPath), "it is kept")
 	require.Zero(tb, m.Stats().Cached)
 }
 
-// ourClient makes a Mutex that keeps every node, and whose requests are counted.
+// ourClient makes a Mutex that keeps every node and whose requests are counted, and its client.
 func (m *meter) ourClient() (*zklock.Mutex, *zk.Conn) {
 	m.Helper()
 	conn := m.connectWith(ensemble.Options{Tap: m.tap})
-	return m.mutex(conn, always...), conn
+	return m.mutex(conn, cacheAlways...), conn
 }
 
-// TestANodeIsKeptAfterFiveInARow: each soon after the release before it, and nobody in between.
+// A node is kept if it is the fifth in a row: each was made soon after the release before it, with nobody in between.
+// If kept nodes serve few holds, more are needed in a row, and if another contender comes, a quiet time passes first.
 func TestANodeIsKeptAfterFiveInARow(t *testing.T) {
 	const d = 100 * time.Millisecond
-	onTable(t, func(tb *table) {
+	onServer(t, func(tb *serverTest) {
 		ours, other := tb.mutex(tb.connect(), zklock.WithCaching(d)), tb.mutex(tb.connect())
 		alone := func(times int, pause time.Duration) {
 			for range times {
 				l := tb.mustLock(ours, nil)
 				time.Sleep(d) // the time of a hold does not count
-				require.NoError(tb, l.Unlock(context.Background()))
+				tb.mustUnlock(l)
 				time.Sleep(pause)
 			}
 		}
 		keptAfter := func(times int) {
 			tb.Helper()
 			alone(times-1, d/10)
-			tb.isNotCached(ours)
+			tb.requireNotCached(ours)
 			alone(1, d/10)
-			tb.isCached(ours)
+			tb.requireCached(ours)
 		}
 		alone(20, 2*d)
 		alone(4, d/10) // the first of them is the last that came late
-		tb.isNotCached(ours)
-		require.NoError(tb, tb.mustLock(other, nil).Unlock(context.Background()))
+		tb.requireNotCached(ours)
+		tb.lockAndUnlock(other)
 		keptAfter(5)
 		alone(1, d/10) // it serves two holds, and nobody comes: that changes nothing
 		time.Sleep(d)
 		keptAfter(5)
 		alone(2, d/10) // it serves three holds, which is little: twice as many nodes are needed now
-		require.NoError(tb, tb.mustLock(other, nil).Unlock(context.Background()))
+		tb.lockAndUnlock(other)
 		time.Sleep(18 * (d + d/10))
 		keptAfter(9)
 		alone(3, d/10) // it serves four, which is not
-		require.NoError(tb, tb.mustLock(other, nil).Unlock(context.Background()))
+		tb.lockAndUnlock(other)
 		keptAfter(61) // twice the time of thirty since another contender came before
 		alone(3, d/10)
-		require.NoError(tb, tb.mustLock(other, nil).Unlock(context.Background()))
+		tb.lockAndUnlock(other)
 		time.Sleep(time.Minute)
 		keptAfter(5) // and never fewer
 		var needed []int
@@ -102,25 +104,28 @@ func TestANodeIsKeptAfterFiveInARow(t *testing.T) {
 	})
 }
 
-// TestTryLockBesideAProcessThatCaches gets the lock nearly as often as beside one that does not: a process locks
-// for no time, again and again, and another one tries now and then, such as each second.
+// A TryLock gets the lock nearly as often beside a process that caches as beside one that does not. The process locks
+// for no time, again and again, and the other one tries now and then.
 func TestTryLockBesideAProcessThatCaches(t *testing.T) {
 	for _, c := range []struct {
-		every, tried    time.Duration
-		attempts, fewer int
-	}{{10 * time.Millisecond, time.Second, 60, 5}, {5 * time.Second, 50 * time.Second, 12, 2}} {
+		every, tried    time.Duration // between two locks of the process, and between two attempts of the other one
+		attempts, fewer int           // fewer: so many more attempts may fail if the process caches
+	}{
+		{every: 10 * time.Millisecond, tried: time.Second, attempts: 60, fewer: 5},
+		{every: 5 * time.Second, tried: 50 * time.Second, attempts: 12, fewer: 2},
+	} {
 		got := map[bool]int{}
 		for _, caches := range []bool{false, true} {
-			onTable(t, func(tb *table) {
-				tb.makeTop() // which stays: else the numbers begin again
-				options := map[bool][]zklock.Option{true: {zklock.WithCaching(10 * c.every)}}[caches]
-				ours := tb.mutex(tb.connectAs(ordinary{wrap: distant(4 * time.Millisecond)}), options...)
+			onServer(t, func(tb *serverTest) {
+				tb.makeParent() // which stays: else the numbers begin again
+				caching := map[bool]time.Duration{true: 10 * c.every, false: 0}[caches]
+				ours := tb.mutex(tb.connectAs(ordinary{wrap: distant(4 * time.Millisecond)}), zklock.WithCaching(caching))
 				other := tb.mutex(tb.connectAs(ordinary{wrap: distant(2 * time.Millisecond)}))
 				ctx, stop := context.WithCancel(context.Background())
 				ended := aside(func() error {
 					for ctx.Err() == nil {
-						require.NoError(tb, tb.mustLock(ours, nil).Unlock(context.Background()))
-						time.Sleep(c.every) // in virtual time: the pause between two uses of the lock
+						tb.lockAndUnlock(ours)
+						time.Sleep(c.every)
 					}
 					return ours.Shutdown(context.Background())
 				})
@@ -128,7 +133,7 @@ func TestTryLockBesideAProcessThatCaches(t *testing.T) {
 					time.Sleep(c.tried + time.Duration(i)*1100*time.Microsecond)
 					if l, err := other.TryLock(context.Background(), nil); err == nil {
 						got[caches]++
-						require.NoError(tb, l.Unlock(context.Background()))
+						tb.mustUnlock(l)
 					}
 				}
 				stop()
@@ -141,172 +146,172 @@ func TestTryLockBesideAProcessThatCaches(t *testing.T) {
 	}
 }
 
-// TestAnotherContenderTakesACachedNodeAway, however long the node might stay, and of whatever library it is.
+// Another contender, of whatever library, gets the lock from a Mutex with a cached node within four round trips.
 func TestAnotherContenderTakesACachedNodeAway(t *testing.T) {
 	const roundTrip = 20 * time.Millisecond
 	far := ordinary{wrap: distant(roundTrip)}
-	for name, open := range map[string]func(tb *table, conn *zk.Conn) (lock, unlock func() error){
-		"zklock": func(tb *table, conn *zk.Conn) (lock, unlock func() error) {
-			c := locktest.Background(contender(conn, top))
+	for name, open := range map[string]func(tb *serverTest, conn *zk.Conn) (lock, unlock func() error){
+		"zklock": func(_ *serverTest, conn *zk.Conn) (lock, unlock func() error) {
+			c := locktest.Background(contender(conn, lockPath))
 			return c.Lock, c.Unlock
 		},
-		"zk.Lock": func(_ *table, conn *zk.Conn) (lock, unlock func() error) {
-			l := zk.NewLock(conn, top, zk.WorldACL(zk.PermAll))
+		"zk.Lock": func(_ *serverTest, conn *zk.Conn) (lock, unlock func() error) {
+			l := zk.NewLock(conn, lockPath, zk.WorldACL(zk.PermAll))
 			return l.Lock, l.Unlock
 		},
-		"Curator's recipe": func(_ *table, conn *zk.Conn) (lock, unlock func() error) {
-			l := foreignLock(conn, top, "4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f")
+		"Curator's recipe": func(_ *serverTest, conn *zk.Conn) (lock, unlock func() error) {
+			l := foreignLock(conn, lockPath, "4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f")
 			return l.Lock, l.Unlock
 		},
 	} {
-		onTables(t, name, func(tb *table) {
-			tb.makeTop()
-			ours := tb.mutex(tb.connectAs(far), always...)
+		onServerCase(t, name, func(tb *serverTest) {
+			tb.makeParent()
+			ours := tb.mutex(tb.connectAs(far), cacheAlways...)
 			lock, unlock := open(tb, tb.connectAs(far))
 			require.NoError(tb, lock()) // the first time it reads more
 			require.NoError(tb, unlock())
 			for i := range 30 {
-				require.NoError(tb, tb.mustLock(ours, nil).Unlock(context.Background()))
+				tb.lockAndUnlock(ours)
 				time.Sleep(time.Minute + time.Duration(i)*roundTrip/10)
-				tb.isCached(ours)
+				tb.requireCached(ours)
 				began := time.Now()
 				require.NoError(tb, lock())
 				require.LessOrEqual(tb, time.Since(began), 4*roundTrip)
 				require.NoError(tb, unlock())
 				time.Sleep(time.Second)
-				tb.isNotCached(ours)
+				tb.requireNotCached(ours)
 			}
 		})
 	}
 }
 
-// TestGoroutinesWaitForTheList, when the node has served as many holds as WithHandOver says:
-// if nobody else is there, it serves them, too.
+// A node that has served as many holds as WithHandOver says serves no more until the Mutex has listed the queue. If no
+// other contender is there, the node serves the goroutines that wait; if a stranger is there, it comes first.
 func TestGoroutinesWaitForTheList(t *testing.T) {
 	for name, strange := range map[string]bool{"alone": false, "and a stranger": true} {
 		t.Run(name, func(t *testing.T) {
 			onMeter(t, func(m *meter) {
 				ours, conn := m.ourClient()
-				m.cached(ours)
-				passes(m.table, lockAside(context.Background(), m.mutex(m.connect()), nil))
-				list := m.srv.Hold(of(conn.SessionID(), jute.OpGetChildren2, top))
+				m.leaveCached(ours)
+				getAndUnlock(m.serverTest, lockAside(context.Background(), m.mutex(m.connect()), nil))
+				list := m.srv.Hold(requestOf(conn.SessionID(), jute.OpGetChildren2, lockPath))
 				var l *zklock.Lease
 				for range 16 {
 					l = m.mustLock(ours, nil)
 					m.mustUnlock(l)
 				}
-				waiters := queued(ours, 2)
-				m.isHeld(ours, "others wait")
+				waiters := startWaiters(ours, 2)
+				m.requireHeld(ours, "others wait")
 				var stranger <-chan locked
 				if strange {
-					stranger = m.arrives(m.mutex(m.connect()))
+					stranger = m.startBehind(m.mutex(m.connect()))
 				}
-				require.ErrorContains(t, ours.Shutdown(limited(m.table, time.Millisecond)), "owners that wait for the lock: 2; requests that are not answered")
+				require.ErrorContains(t, ours.Shutdown(within(m.serverTest, time.Millisecond)), "owners that wait for the lock: 2; requests that are not answered")
 				require.Empty(t, waiters[0])
 				list.Release()
 				if strange {
-					m.mustUnlock(m.acquired(stranger))
+					m.mustUnlock(m.leaseNow(stranger))
 				}
 				for _, waiter := range waiters {
-					got := m.acquired(waiter)
+					got := m.leaseNow(waiter)
 					require.Equal(t, !strange, got.Node() == l.Node())
 					m.mustUnlock(got)
 				}
 				require.NoError(t, ours.Shutdown(context.Background()))
-				require.Empty(t, m.srv.Children(top))
+				require.Empty(t, m.srv.Children(lockPath))
 			})
 		})
 	}
 }
 
-// TestAContenderIsLetInThoughTheWatchOnTheQueueIsThrottled: the connection breaks, and the
-// server refuses to set the watches again, which nobody reports.
+// A contender gets the lock from a Mutex with a cached node although the Mutex gets no event: its connection breaks,
+// the server refuses to set the watches again, and nobody reports that.
 func TestAContenderIsLetInThoughTheWatchOnTheQueueIsThrottled(t *testing.T) {
 	for _, back := range []time.Duration{time.Second / 4, 5 * time.Second} {
-		onTables(t, back.String(), func(tb *table) {
+		onServerCase(t, back.String(), func(tb *serverTest) {
 			conn := tb.connect()
-			ours := tb.mutex(conn, always...)
-			tb.cached(ours)
-			refused := tb.srv.Fail(throttled, of(conn.SessionID(), jute.OpSetWatches, ""))
+			ours := tb.mutex(conn, cacheAlways...)
+			tb.leaveCached(ours)
+			refused := tb.srv.Fail(codeThrottled, requestOf(conn.SessionID(), jute.OpSetWatches, ""))
 			tb.srv.Cut(conn.SessionID())
-			time.Sleep(back)
+			time.Sleep(back) // until the client is back
 			require.Len(tb, refused.Hit(), 1)
-			tb.isCached(ours)
+			tb.requireCached(ours)
 			stranger := lockAside(context.Background(), tb.mutex(tb.connect()), nil)
 			time.Sleep(10*time.Second/3 + time.Second/10) // a third of the session timeout, and a list
 			require.Len(tb, stranger, 1)
-			passes(tb, stranger)
+			getAndUnlock(tb, stranger)
 		})
 	}
 }
 
-// TestACachedNodeOfAClientThatIsCutOffGrantsNothing: the client cannot know that it is, and a
-// lease that is granted is as good as lost. The node is given up when its session may end.
+// A client that is cut off cannot know that. When the session of its cached node may end, the node grants no lease
+// more, because that would be lost at once; it is given up.
 func TestACachedNodeOfAClientThatIsCutOffGrantsNothing(t *testing.T) {
-	onClient(t, func(tb *table, conn *zk.Conn) {
-		ours := tb.mutex(conn, always...)
+	withClient(t, func(tb *serverTest, conn *zk.Conn) {
+		ours := tb.mutex(conn, cacheAlways...)
 		l := tb.mustLock(ours, nil)
 		time.Sleep(time.Minute) // it is proved
-		silence := tb.srv.Hold(from(conn.SessionID())).Every()
+		silence := tb.srv.Hold(anyFrom(conn.SessionID())).Every()
 		safe := l.ValidUntil()
-		require.NoError(tb, l.Unlock(context.Background()))
-		tb.isCached(ours)
+		tb.mustUnlock(l)
+		tb.requireCached(ours)
 		time.Sleep(time.Until(safe) - time.Millisecond)
-		require.ErrorIs(tb, testenv.Err(ours.Lock(limited(tb, time.Second), nil)), context.DeadlineExceeded, "the lease is as good as lost")
+		require.ErrorIs(tb, testenv.Err(ours.Lock(within(tb, time.Second), nil)), context.DeadlineExceeded, "the lease is as good as lost")
 		require.Zero(tb, ours.Stats().Cached)
 		time.Sleep(time.Minute) // until the session has ended
 		stranger := tb.mustLock(tb.mutex(tb.connect()), nil)
 		silence.Release()
 		require.Greater(tb, stranger.Token(), l.Token())
-		require.NoError(tb, stranger.Unlock(context.Background()))
-		passes(tb, lockAside(context.Background(), ours, nil))
+		tb.mustUnlock(stranger)
+		getAndUnlock(tb, lockAside(context.Background(), ours, nil))
 	})
 }
 
-// TestACachedNodeThatIsTakenAway by an operator, with its session, or by a request to
-// release the lock: the next Lock makes another one, and an earlier lease is not lost.
+// A cached node goes by hand, with its session, or by a request to release the lock. The next Lock makes another one,
+// and an earlier lease by the node is not lost: it was unlocked.
 func TestACachedNodeThatIsTakenAway(t *testing.T) {
-	for name, take := range map[string]func(tb *table, conn *zk.Conn, ours *zklock.Mutex){
-		"the node is deleted": func(tb *table, _ *zk.Conn, _ *zklock.Mutex) {
-			require.NoError(tb, tb.connect().Delete(tb.node(0), -1))
+	for name, take := range map[string]func(tb *serverTest, conn *zk.Conn, ours *zklock.Mutex){
+		"the node is deleted": func(tb *serverTest, _ *zk.Conn, _ *zklock.Mutex) {
+			require.NoError(tb, tb.connect().Delete(tb.nodeAt(0), -1))
 		},
-		"the session is ended": func(tb *table, conn *zk.Conn, _ *zklock.Mutex) { tb.srv.Expire(conn.SessionID()) },
-		"it is revoked": func(tb *table, _ *zk.Conn, ours *zklock.Mutex) {
+		"the session is ended": func(tb *serverTest, conn *zk.Conn, _ *zklock.Mutex) { tb.srv.Expire(conn.SessionID()) },
+		"it is revoked": func(tb *serverTest, _ *zk.Conn, ours *zklock.Mutex) {
 			all := tb.participants(ours)
 			require.Len(tb, all, 1)
 			require.NoError(tb, tb.mutex(tb.connect()).Revoke(context.Background(), all[0]))
 		},
-		"Curator's Revoker asks": func(tb *table, _ *zk.Conn, _ *zklock.Mutex) {
-			tb.set(tb.connect(), tb.node(0), "__REVOKE__")
+		"Curator's Revoker asks": func(tb *serverTest, _ *zk.Conn, _ *zklock.Mutex) {
+			tb.set(tb.connect(), tb.nodeAt(0), "__REVOKE__")
 		},
 	} {
 		for when, after := range map[string]time.Duration{"at once": 0, "later": time.Minute} {
-			onTables(t, name+" "+when, func(tb *table) {
+			onServerCase(t, name+" "+when, func(tb *serverTest) {
 				conn := tb.connect()
-				ours := tb.mutex(conn, always...)
-				earlier := tb.cached(ours)
+				ours := tb.mutex(conn, cacheAlways...)
+				earlier := tb.leaveCached(ours)
 				time.Sleep(after)
 				take(tb, conn, ours)
 				time.Sleep(10 * time.Second / 8) // by then its node is watched
-				tb.isNotCached(ours)
+				tb.requireNotCached(ours)
 				time.Sleep(time.Minute)
 				require.False(tb, isClosed(earlier.Lost()))
 				require.Zero(tb, ours.Stats().Lost)
 				next := tb.mustLock(ours, nil)
 				require.NotEqual(tb, earlier.Node(), next.Node())
 				require.Greater(tb, next.Token(), earlier.Token())
-				require.NoError(tb, next.Unlock(context.Background()))
+				tb.mustUnlock(next)
 			})
 		}
 	}
 }
 
-// TestCallsOnACachedNode are those of any lease, and they send nothing that others would not.
+// Calls by a cached node send nothing, and report what those by any other node would.
 func TestCallsOnACachedNode(t *testing.T) {
 	onMeter(t, func(m *meter) {
 		ours, _ := m.ourClient()
 		other := m.mutex(m.connect())
-		earlier := m.cached(ours)
+		earlier := m.leaveCached(ours)
 		time.Sleep(time.Minute)
 
 		all := m.participants(ours)
@@ -317,10 +322,8 @@ func TestCallsOnACachedNode(t *testing.T) {
 		require.Equal(t, earlier.Token()+1, all[0].Token, "that of the next lease")
 		all = m.participants(other)
 		require.False(t, all[0].Cached, "others cannot see it")
-		ended, cancel := context.WithCancel(context.Background())
-		cancel()
-		require.ErrorIs(t, testenv.Err(ours.Lock(ended, nil)), context.Canceled)
-		m.isCached(ours)
+		require.ErrorIs(t, testenv.Err(ours.Lock(within(m.serverTest, 0), nil)), context.DeadlineExceeded)
+		m.requireCached(ours)
 		var l *zklock.Lease
 		owner := zklock.NewOwner("owner")
 		require.Empty(t, m.sent(func() {
@@ -328,7 +331,7 @@ func TestCallsOnACachedNode(t *testing.T) {
 			again := testenv.Must(ours.Lock(context.Background(), owner))(t)
 			require.Equal(t, 2, ours.Holds(owner))
 			m.mustUnlock(again)
-			m.isHeld(ours)
+			m.requireHeld(ours)
 		}))
 		require.Equal(t, all[0].Token+1, l.Token())
 		require.Equal(t, earlier.Node(), l.Node())
@@ -348,57 +351,56 @@ func TestCallsOnACachedNode(t *testing.T) {
 		require.Zero(t, l.ValidUntil())
 		require.False(t, isClosed(l.Lost()))
 		require.ErrorIs(t, l.Unlock(context.Background()), zklock.ErrUnlocked)
-		m.isCached(ours)
+		m.requireCached(ours)
 		s := ours.Stats()
 		require.EqualValues(t, 2, s.Acquired)
 		require.EqualValues(t, 1, s.HandedOn)
 	})
 }
 
-// TestTheTokenOfACachedNodeThatHasServedAllItMay is higher than all that it has served, whether its zxid is even or
-// odd.
+// The next token of a cached node that has served all holds that it may is higher than all of theirs.
 func TestTheTokenOfACachedNodeThatHasServedAllItMay(t *testing.T) {
-	onClient(t, func(tb *table, conn *zk.Conn) {
+	withClient(t, func(tb *serverTest, conn *zk.Conn) {
 		for range 2 {
-			ours := tb.mutex(conn, always...)
-			tb.cached(ours)
+			ours := tb.mutex(conn, cacheAlways...)
+			tb.leaveCached(ours)
 			for range 1022 { // with the two of cached, 1024: a token counts them in 10 bits
-				require.NoError(tb, tb.mustLock(ours, nil).Unlock(context.Background()))
+				tb.lockAndUnlock(ours)
 			}
-			last := tb.cached(ours)
+			last := tb.leaveCached(ours)
 			require.Greater(tb, tb.participants(ours)[0].Token, last.Token())
 			require.NoError(tb, ours.Shutdown(context.Background()))
-			tb.create(conn, "/x", "", zk.FlagSequence) // so that the other one follows
+			tb.create(conn, "/x", "", zk.FlagSequence) // after an even zxid an odd one follows, or the reverse
 		}
 	})
 }
 
-// TestAClientThatIsClosedWithACachedNode leaves it to the session, and no goroutine.
+// A client that is closed leaves a cached node to its session, and leaves no goroutine.
 func TestAClientThatIsClosedWithACachedNode(t *testing.T) {
-	onClient(t, func(tb *table, conn *zk.Conn) {
-		ours := tb.mutex(conn, always...)
-		tb.cached(ours)
-		tb.srv.LoseRequest(of(conn.SessionID(), jute.OpCloseSession, ""))
+	withClient(t, func(tb *serverTest, conn *zk.Conn) {
+		ours := tb.mutex(conn, cacheAlways...)
+		tb.leaveCached(ours)
+		tb.srv.LoseRequest(requestOf(conn.SessionID(), jute.OpCloseSession, ""))
 		conn.Close()
 		synctest.Wait() // until the Mutex has noticed it
-		require.Error(tb, testenv.Err(ours.Lock(limited(tb, 10*time.Second), nil)))
-		require.NoError(tb, ours.Shutdown(limited(tb, time.Minute)))
+		require.Error(tb, testenv.Err(ours.Lock(within(tb, 10*time.Second), nil)))
+		require.NoError(tb, ours.Shutdown(within(tb, time.Minute)))
 		require.Zero(tb, ours.Stats().Cached)
-		require.Len(tb, tb.srv.Children(top), 1, "it is not deleted, because Shutdown came late")
-		passes(tb, lockAside(context.Background(), tb.mutex(tb.connect()), nil))
+		require.Len(tb, tb.srv.Children(lockPath), 1, "it is not deleted, because Shutdown came late")
+		getAndUnlock(tb, lockAside(context.Background(), tb.mutex(tb.connect()), nil))
 	})
 }
 
-// TestAHolderLearnsFromTheListThatItsNodeHasGone, by hand, alone or with the parent: nothing else watches it so soon.
+// A lease is lost when the list shows that its node has gone: nothing else watches the node so soon.
 func TestAHolderLearnsFromTheListThatItsNodeHasGone(t *testing.T) {
 	for _, parent := range []bool{false, true} {
-		onClient(t, func(tb *table, conn *zk.Conn) {
-			list, admin := tb.srv.Hold(of(conn.SessionID(), jute.OpGetChildren2, top)), tb.connect()
-			l := tb.mustLock(tb.mutex(conn, always...), nil)
+		withClient(t, func(tb *serverTest, conn *zk.Conn) {
+			list, admin := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpGetChildren2, lockPath)), tb.connect()
+			l := tb.mustLock(tb.mutex(conn, cacheAlways...), nil)
 			<-list.Hit()
 			require.NoError(tb, admin.Delete(l.Node(), -1))
 			if parent {
-				require.NoError(tb, admin.Delete(top, -1))
+				require.NoError(tb, admin.Delete(lockPath, -1))
 			}
 			list.Release()
 			synctest.Wait()
@@ -407,13 +409,13 @@ func TestAHolderLearnsFromTheListThatItsNodeHasGone(t *testing.T) {
 	}
 }
 
-// TestAChildThatIsNotAContenderDoesNotCount, though its event takes a cached node away.
+// A child of the parent that is not a contender takes a cached node away once, by its event: the next one is kept.
 func TestAChildThatIsNotAContenderDoesNotCount(t *testing.T) {
-	onTable(t, func(tb *table) {
-		ours := tb.mutex(tb.connect(), always...)
-		tb.cached(ours)
-		tb.create(tb.connect(), top+"/config", "", 0)
-		require.NoError(tb, tb.mustLock(ours, nil).Unlock(context.Background()))
+	onServer(t, func(tb *serverTest) {
+		ours := tb.mutex(tb.connect(), cacheAlways...)
+		tb.leaveCached(ours)
+		tb.create(tb.connect(), lockPath+"/config", "", 0)
+		tb.lockAndUnlock(ours)
 		time.Sleep(time.Second)
 		require.Equal(tb, 1, ours.Stats().Cached)
 	})

@@ -18,56 +18,54 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// TestARevokeOutlastsARepair: a client writes over the record, and while the
-// holder writes it again, another one asks for the lock.
+// A request to release the lock reaches the holder although it comes while the holder repairs its record.
 func TestARevokeOutlastsARepair(t *testing.T) {
-	onTable(t, func(tb *table) {
+	onServer(t, func(tb *serverTest) {
 		conn, admin := tb.connect(), tb.connect()
 		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
 		time.Sleep(2 * time.Second) // until its node is watched
-		repair := tb.srv.Hold(of(conn.SessionID(), jute.OpSetData, tb.node(0)))
-		tb.set(admin, tb.node(0), "mine")
+		repair := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpSetData, tb.nodeAt(0)))
+		tb.set(admin, tb.nodeAt(0), "mine")
 		<-repair.Hit()
-		tb.set(admin, tb.node(0), "__REVOKE__") // as Curator's Revoker does
+		tb.set(admin, tb.nodeAt(0), "__REVOKE__") // as Curator's Revoker does
 		repair.Release()
 		synctest.Wait()
 		require.True(tb, isClosed(holder.RevokeRequested()), "the repair has written over the request")
-		require.NoError(tb, holder.Unlock(context.Background()))
+		tb.mustUnlock(holder)
 	})
 }
 
-// TestALeaseOutlastsTheRightToRead its node, and to list the queue, which a node that may stay is guarded by: what
-// makes up for a lost event may fail. The session is proved without it.
+// A lease is not lost when its holder loses the rights to read its node and to list the queue. The holder reads and
+// lists only to make up for a lost event; its session is proved without that.
 func TestALeaseOutlastsTheRightToRead(t *testing.T) {
-	onTable(t, func(tb *table) {
+	onServer(t, func(tb *serverTest) {
 		conn, admin := tb.connect(), tb.connect()
-		ours := tb.mutex(conn, always...)
-		tb.srv.Fail(jute.ErrNoAuth, of(conn.SessionID(), jute.OpGetChildren2, top))
-		require.NoError(tb, tb.mustLock(ours, nil).Unlock(context.Background()))
-		tb.isNotCached(ours) // others would wait for it
-		tb.cached(ours)
+		ours := tb.mutex(conn, cacheAlways...)
+		tb.srv.Fail(jute.ErrNoAuth, requestOf(conn.SessionID(), jute.OpGetChildren2, lockPath))
+		tb.lockAndUnlock(ours)
+		tb.requireNotCached(ours) // without the list, others would wait for a node that is kept
+		tb.leaveCached(ours)
 		l := tb.mustLock(ours, nil)
 		time.Sleep(2 * time.Second) // until its node is watched
-		tb.allow(admin, tb.node(0), zk.PermAll&^zk.PermRead)
-		refused := tb.srv.Fail(jute.ErrNoAuth, of(conn.SessionID(), jute.OpGetChildren2, top)).Every()
-		lasts(tb, l)
+		tb.allow(admin, tb.nodeAt(0), zk.PermAll&^zk.PermRead)
+		refused := tb.srv.Fail(jute.ErrNoAuth, requestOf(conn.SessionID(), jute.OpGetChildren2, lockPath)).Every()
+		requireLasts(tb, l)
 		require.NotEmpty(tb, refused.Hit())
 	})
 }
 
-// TestANodeThatHasGoneIsNotAskedFor: an event or a read has shown that it has gone,
-// and neither a read nor a delete of it is sent after that.
+// After an event or a read has shown that the holder's node has gone, no read and no delete of the node is sent.
 func TestANodeThatHasGoneIsNotAskedFor(t *testing.T) {
-	for what, goes := range map[string]func(tb *table, conn, admin *zk.Conn, node string){
-		"with its session": func(tb *table, conn, _ *zk.Conn, _ string) { tb.srv.Expire(conn.SessionID()) },
-		"by hand":          func(tb *table, _, admin *zk.Conn, node string) { require.NoError(tb, admin.Delete(node, -1)) },
+	for what, goes := range map[string]func(tb *serverTest, conn, admin *zk.Conn, node string){
+		"with its session": func(tb *serverTest, conn, _ *zk.Conn, _ string) { tb.srv.Expire(conn.SessionID()) },
+		"by hand":          func(tb *serverTest, _, admin *zk.Conn, node string) { require.NoError(tb, admin.Delete(node, -1)) },
 	} {
-		onTables(t, what, func(tb *table) {
+		onServerCase(t, what, func(tb *serverTest) {
 			conn, admin := tb.connect(), tb.connect()
 			m := tb.mutex(conn)
 			holder := tb.mustLock(m, zklock.NewOwner("holder"))
 			time.Sleep(2 * time.Second) // until its node is watched
-			node := tb.node(0)
+			node := tb.nodeAt(0)
 			asked := tb.srv.Hold(func(r zkserver.Request) bool { return r.Path == node && r.Session != admin.SessionID() })
 			defer asked.Release()
 			goes(tb, conn, admin, node)
@@ -79,96 +77,96 @@ func TestANodeThatHasGoneIsNotAskedFor(t *testing.T) {
 	}
 }
 
-// TestASearchThatIsRefusedEndsWithItsSession: the node has gone with it.
+// A contender that may not list the queue looks for its node, whose create was not answered, until its session ends.
 func TestASearchThatIsRefusedEndsWithItsSession(t *testing.T) {
-	onOrdinary(t, func(tb *table, conn *zk.Conn) {
-		tb.allow(tb.makeTop(), top, zk.PermAll&^zk.PermRead)
+	withOrdinaryClient(t, func(tb *serverTest, conn *zk.Conn) {
+		tb.allow(tb.makeParent(), lockPath, zk.PermAll&^zk.PermRead)
 		m := tb.mutex(conn)
-		lost := tb.srv.LoseReply(creates(conn.SessionID()))
+		lost := tb.srv.LoseReply(createOf(conn.SessionID()))
 		_, err := m.Lock(context.Background(), zklock.NewOwner("owner"))
 		require.Len(tb, lost.Hit(), 1)
 		require.ErrorIs(tb, err, zk.ErrNoAuth)
-		require.ErrorIs(tb, m.Shutdown(limited(tb, time.Minute)), context.DeadlineExceeded, "it is looked for until it is found")
+		require.ErrorIs(tb, m.Shutdown(within(tb, time.Minute)), context.DeadlineExceeded, "it is looked for until it is found")
 		tb.srv.Expire(conn.SessionID())
-		require.NoError(tb, m.Shutdown(limited(tb, time.Minute)))
+		require.NoError(tb, m.Shutdown(within(tb, time.Minute)))
 	})
 }
 
-// farEpoch makes zxids in answers larger than a token has room for: the czxid and the pzxid of a Stat at the end.
+// farEpoch makes two zxids in answers too large for a token: czxid and pzxid, the first and the last field of a Stat.
 func farEpoch(nc net.Conn) net.Conn {
 	return bubble.Through(nc, bubble.Way{}, bubble.Way{Packet: func(packet []byte) []byte {
 		const header, stat = 4 + 4 + 8 + 4, 68
 		if n := len(packet); n >= header+stat {
-			packet[n-stat], packet[n-8] = 0x40, 0x40
+			packet[n-stat], packet[n-8] = 0x40, 0x40 // the highest byte of each
 		}
 		return packet
 	}})
 }
 
-// TestAZxidThatATokenHasNoRoomForIsAnError, whether a list tells it or a read: a token
-// would be lower than an earlier one.
+// Lock fails if a token has no room for a zxid of a list or of a read: it would be lower than an earlier token.
 func TestAZxidThatATokenHasNoRoomForIsAnError(t *testing.T) {
-	onTable(t, func(tb *table) {
+	onServer(t, func(tb *serverTest) {
 		far := func() *zklock.Mutex { return tb.mutex(tb.connectAs(ordinary{wrap: farEpoch})) }
 		require.ErrorContains(tb, testenv.Err(far().Lock(context.Background(), nil)), "a token has room for 53 bits")
 		holder := tb.mustLock(tb.mutex(tb.connect()), nil)
-		waiter := queues(far())
-		require.NoError(tb, holder.Unlock(context.Background()))
+		waiter := enqueue(far())
+		tb.mustUnlock(holder)
 		require.ErrorContains(tb, (<-waiter).err, "a token has room for 53 bits")
 		synctest.Wait()
-		require.Empty(tb, tb.srv.Children(top))
+		require.Empty(tb, tb.srv.Children(lockPath))
 	})
 }
 
+// The error of Lock has words for an error of the server for which the client has only a number.
 func TestAnErrorThatTheClientKnowsByItsNumberIsNamed(t *testing.T) {
-	onTable(t, func(tb *table) {
+	onServer(t, func(tb *serverTest) {
 		for code, means := range map[jute.Code]string{-124: "enforce.auth.enabled", -125: "quota"} {
 			conn := tb.connect()
-			tb.srv.Fail(code, creates(conn.SessionID()))
+			tb.srv.Fail(code, createOf(conn.SessionID()))
 			require.ErrorContains(tb, testenv.Err(tb.mutex(conn).Lock(context.Background(), nil)), means)
 		}
 	})
 }
 
-// TestUnlockReturnsErrLostThoughItsDeleteWasDropped: the client has not sent it when the session ends with its node.
+// Unlock returns ErrLost if the node is gone, although the client has dropped the delete before it was sent.
 func TestUnlockReturnsErrLostThoughItsDeleteWasDropped(t *testing.T) {
-	onTable(t, func(tb *table) {
+	onServer(t, func(tb *serverTest) {
 		admin, conn := tb.connect(), tb.connectAs(ordinary{})
 		id := conn.SessionID()
 		holder := tb.mustLock(tb.mutex(conn), nil)
-		away := tb.srv.LoseRequest(of(id, jute.OpConnect, "")).Every() // every server closes the connection
+		away := tb.srv.LoseRequest(requestOf(id, jute.OpConnect, "")).Every() // every server closes the connection
 		tb.srv.Cut(id)
 		<-away.Hit()
 		unlocked := aside(func() error { return holder.Unlock(context.Background()) })
 		time.Sleep(1500 * time.Millisecond) // until the client has dropped the delete
-		require.NoError(tb, admin.Delete(tb.node(0), -1))
+		require.NoError(tb, admin.Delete(tb.nodeAt(0), -1))
 		away.Release()
 		require.ErrorIs(tb, <-unlocked, zklock.ErrLost)
 	})
 }
 
-// TestATokenIsReadIfAnotherHasQueuedBeforeTheList: the list does not show it then.
+// A contender reads its token if another one has come before the list, which does not show the token then.
 func TestATokenIsReadIfAnotherHasQueuedBeforeTheList(t *testing.T) {
-	onTable(t, func(tb *table) {
-		tb.makeTop() // or the first makes it, and lists nothing
+	onServer(t, func(tb *serverTest) {
+		tb.makeParent() // or the first makes it, and lists nothing
 		conn := tb.connectAs(ordinary{})
-		list := tb.srv.Hold(of(conn.SessionID(), jute.OpGetChildren2, top))
+		list := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpGetChildren2, lockPath))
 		first := lockAside(context.Background(), tb.mutex(conn), nil)
 		<-list.Hit()
-		second := queues(tb.mutex(tb.connect()))
+		second := enqueue(tb.mutex(tb.connect()))
 		list.Release()
-		got := gets(tb, first)
+		got := leaseOf(tb, first)
 		node, ok := tb.srv.Node(got.Node())
 		require.True(tb, ok)
 		require.Equal(tb, node.Stat.Czxid<<10, got.Token())
-		handsOver(tb, got, second)
+		handOver(tb, got, second)
 	})
 }
 
-const throttled = jute.Code(-127) // what a server under load says; it passes
+const codeThrottled = jute.Code(-127) // the answer of a server under load: a later request may succeed
 
-// TestAServerWithoutContainersGetsAnOrdinaryParent, however it says that it knows none, and though it only closes
-// the connection, as those do that are not ZooKeeper's own.
+// On a server that does not know containers, the parent is made as an ordinary node. Such a server answers with one of
+// two codes; one that is not ZooKeeper's own closes the connection.
 func TestAServerWithoutContainersGetsAnOrdinaryParent(t *testing.T) {
 	type refusal = func(srv *zkserver.Server, when func(zkserver.Request) bool) *zkserver.Fault
 	says := func(code jute.Code) refusal {
@@ -179,29 +177,29 @@ func TestAServerWithoutContainersGetsAnOrdinaryParent(t *testing.T) {
 	for how, refuse := range map[string]refusal{
 		"-6": says(jute.ErrUnimplemented), "-8": says(jute.ErrBadArguments), "it closes the connection": (*zkserver.Server).LoseRequest,
 	} {
-		for name, connect := range map[string]func(*table, ensemble.Options) *zk.Conn{"zkconn.Connect": (*table).connectWith, "zk.Connect": ordinaryClient} {
-			onTables(t, how+", "+name, func(tb *table) {
+		for name, connect := range map[string]func(*serverTest, ensemble.Options) *zk.Conn{"zkconn.Connect": (*serverTest).connectWith, "zk.Connect": ordinaryClient} {
+			onServerCase(t, how+", "+name, func(tb *serverTest) {
 				refused := refuse(tb.srv, func(r zkserver.Request) bool { return r.Op == jute.OpCreateContainer }).Every()
 				m := tb.mutexAt("/a/b/c", connect(tb, ensemble.Options{}))
-				l := testenv.Must(m.Lock(limited(tb, 10*time.Second), nil))(tb)
+				l := testenv.Must(m.Lock(within(tb, 10*time.Second), nil))(tb)
 				node, _ := tb.srv.Node("/a/b/c")
 				require.False(tb, node.Container)
-				require.NoError(tb, l.Unlock(context.Background()))
+				tb.mustUnlock(l)
 				require.LessOrEqual(tb, len(refused.Hit()), 5)
 				refused.Release()
 			})
 		}
 	}
-	onTable(t, func(tb *table) { // two closed connections may be an outage
+	onServer(t, func(tb *serverTest) { // after two closed connections, which may be an outage, a container is made all the same
 		admin, m := tb.connect(), tb.mutex(tb.connect())
 		for range 2 {
 			for range 2 {
 				tb.srv.LoseRequest(func(r zkserver.Request) bool { return r.Op == jute.OpCreateContainer })
 			}
-			require.NoError(tb, tb.mustLock(m, nil).Unlock(context.Background()))
-			node, _ := tb.srv.Node(top)
+			tb.lockAndUnlock(m)
+			node, _ := tb.srv.Node(lockPath)
 			require.True(tb, node.Container)
-			require.NoError(tb, admin.Delete(top, -1))
+			require.NoError(tb, admin.Delete(lockPath, -1))
 		}
 	})
 }

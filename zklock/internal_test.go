@@ -20,51 +20,52 @@ import (
 	"example.com/zklock/zkserver"
 )
 
+// A verdict says what a Mutex does with its node in a situation in which nobody holds it.
 func TestWhatBecomesOfAnIdleEntry(t *testing.T) {
 	const most, long = 16, 50 * time.Millisecond // the default of WithHandOver
+	// No owner waits, the node may serve one more hold, and there may be rivals.
 	inTurn := situation{mostHolds: most, mostAge: long, holds: most - 1, age: long - 1, lasts: true}
-	with := func(change func(s *situation)) situation {
-		s := inTurn
-		change(&s)
-		return s
-	}
 	for _, c := range []struct {
-		name string
-		s    situation
-		want verdict
+		name   string
+		change func(s *situation) // inTurn with it is the situation
+		want   verdict
 	}{
-		{"nobody waits, and there may be rivals", inTurn, leave},
-		{"nobody waits, and a list is on its way", with(func(s *situation) { s.rivals = asked }), keep},
-		{"nobody waits, and there are no rivals", with(func(s *situation) { s.rivals = absent }), keep},
-		{"nobody waits, and the session may end: the node goes when an owner comes", with(func(s *situation) { s.rivals, s.lasts = absent, false }), keep},
-		{"nobody waits, and Shutdown was called", with(func(s *situation) { s.rivals, s.shut = absent, true }), leave},
-		{"nobody waits, Shutdown was called, and a list is on its way", with(func(s *situation) { s.rivals, s.shut = asked, true }), leave},
-		{"nobody waits, and another contender asks", with(func(s *situation) { s.rivals, s.revoked = absent, true }), leave},
-		{"an owner waits, and may still have the node", with(func(s *situation) { s.wanted = true }), grant},
-		{"an owner that waits gets its turn after Shutdown", with(func(s *situation) { s.wanted, s.shut = true, true }), grant},
-		{"an owner in turn needs no list", with(func(s *situation) { s.wanted, s.rivals = true, asked }), grant},
-		{"an owner waits, and the node has served enough", with(func(s *situation) { s.wanted, s.holds = true, most }), leave},
-		{"an owner waits, and the node has served for long enough", with(func(s *situation) { s.wanted, s.age = true, long }), leave},
+		{"nobody waits, and there may be rivals", func(*situation) {}, leave},
+		{"nobody waits, and a list is on its way", func(s *situation) { s.rivals = asked }, keep},
+		{"nobody waits, and there are no rivals", func(s *situation) { s.rivals = absent }, keep},
+		{"nobody waits, and the session may end: the node goes when an owner comes", func(s *situation) { s.rivals, s.lasts = absent, false }, keep},
+		{"nobody waits, and Shutdown was called", func(s *situation) { s.rivals, s.shut = absent, true }, leave},
+		{"nobody waits, Shutdown was called, and a list is on its way", func(s *situation) { s.rivals, s.shut = asked, true }, leave},
+		{"nobody waits, and another contender asks", func(s *situation) { s.rivals, s.revoked = absent, true }, leave},
+		{"an owner waits, and may still have the node", func(s *situation) { s.wanted = true }, grant},
+		{"an owner that waits gets its turn after Shutdown", func(s *situation) { s.wanted, s.shut = true, true }, grant},
+		{"an owner in turn needs no list", func(s *situation) { s.wanted, s.rivals = true, asked }, grant},
+		{"an owner waits, and the node has served enough", func(s *situation) { s.wanted, s.holds = true, most }, leave},
+		{"an owner waits, and the node has served for long enough", func(s *situation) { s.wanted, s.age = true, long }, leave},
 		{"an owner waits, the node has served enough, and a list is on its way",
-			with(func(s *situation) { s.wanted, s.holds, s.rivals = true, most, asked }), waitForList},
+			func(s *situation) { s.wanted, s.holds, s.rivals = true, most, asked }, waitForList},
 		{"an owner waits, the node has served for long, and a list is on its way",
-			with(func(s *situation) { s.wanted, s.age, s.rivals = true, long, asked }), waitForList},
-		{"without rivals the node serves more owners", with(func(s *situation) { s.wanted, s.holds, s.rivals = true, most, absent }), grant},
-		{"without rivals the node serves for longer", with(func(s *situation) { s.wanted, s.age, s.rivals = true, time.Hour, absent }), grant},
-		{"the last owner that a token has room for", with(func(s *situation) { s.wanted, s.holds, s.rivals = true, 1<<10-1, absent }), grant},
-		{"a token has no room for another owner", with(func(s *situation) { s.wanted, s.holds, s.rivals = true, 1<<10, absent }), leave},
-		{"an owner waits, and the session may end", with(func(s *situation) { s.wanted, s.lasts = true, false }), leave},
+			func(s *situation) { s.wanted, s.age, s.rivals = true, long, asked }, waitForList},
+		{"without rivals the node serves more owners", func(s *situation) { s.wanted, s.holds, s.rivals = true, most, absent }, grant},
+		{"without rivals the node serves for longer", func(s *situation) { s.wanted, s.age, s.rivals = true, time.Hour, absent }, grant},
+		{"the last owner that the ten bits of a token have room for",
+			func(s *situation) { s.wanted, s.holds, s.rivals = true, 1<<10-1, absent }, grant},
+		{"a token has no room for another owner", func(s *situation) { s.wanted, s.holds, s.rivals = true, 1<<10, absent }, leave},
+		{"an owner waits, and the session may end", func(s *situation) { s.wanted, s.lasts = true, false }, leave},
 		{"an owner waits, the session may end, and a list is on its way",
-			with(func(s *situation) { s.wanted, s.holds, s.lasts, s.rivals = true, most, false, asked }), leave},
-		{"an owner waits, and another contender asks", with(func(s *situation) { s.wanted, s.revoked = true, true }), leave},
+			func(s *situation) { s.wanted, s.holds, s.lasts, s.rivals = true, most, false, asked }, leave},
+		{"an owner waits, and another contender asks", func(s *situation) { s.wanted, s.revoked = true, true }, leave},
 		{"an owner waits, another contender asks, and a list is on its way",
-			with(func(s *situation) { s.wanted, s.holds, s.revoked, s.rivals = true, most, true, asked }), leave},
+			func(s *situation) { s.wanted, s.holds, s.revoked, s.rivals = true, most, true, asked }, leave},
 	} {
-		require.Equal(t, c.want, c.s.next(), c.name)
+		s := inTurn
+		c.change(&s)
+		require.Equal(t, c.want, s.next(), c.name)
 	}
 }
 
-// TestWhoseNodesAreBefore: a call of TryLock waits for nodes of its own Mutex that are leaving, and for no other.
+// TryLock is refused if a node of another contender is before its own; it waits for nodes of its own Mutex that are
+// being deleted. A queue has the number of nodes before its own, and the names of the nearest two.
 func TestWhoseNodesAreBefore(t *testing.T) {
 	ours := []string{"lock-7", "lock-8"} // leaving
 	for _, c := range []struct {
@@ -73,15 +74,15 @@ func TestWhoseNodesAreBefore(t *testing.T) {
 		leaving []string
 		want    bool
 	}{
-		{"nobody", queue{}, nil, false},
-		{"nobody, though a node of ours has not been told that it has gone", queue{}, ours, false},
-		{"one of ours", queue{1, "lock-8", ""}, ours, false},
-		{"two of ours", queue{2, "lock-8", "lock-7"}, ours, false},
-		{"another one", queue{1, "lock-6", ""}, nil, true},
-		{"another one, and ours has gone", queue{1, "lock-6", ""}, ours, true},
-		{"another one, ours, ours", queue{3, "lock-8", "lock-7"}, ours, true},
-		{"ours has gone, another one, ours", queue{2, "lock-8", "lock-6"}, ours, true},
-		{"ours has gone, ours, another one", queue{2, "lock-9", "lock-8"}, ours, true},
+		{name: "nobody"},
+		{name: "nobody, though the Mutex does not know that its nodes have gone", leaving: ours},
+		{name: "one of ours", before: queue{1, "lock-8", ""}, leaving: ours},
+		{name: "two of ours", before: queue{2, "lock-8", "lock-7"}, leaving: ours},
+		{name: "another one", before: queue{1, "lock-6", ""}, want: true},
+		{name: "another one, and ours has gone", before: queue{1, "lock-6", ""}, leaving: ours, want: true},
+		{name: "another one, ours, ours", before: queue{3, "lock-8", "lock-7"}, leaving: ours, want: true},
+		{name: "ours has gone, another one, ours", before: queue{2, "lock-8", "lock-6"}, leaving: ours, want: true},
+		{name: "ours has gone, ours, another one", before: queue{2, "lock-9", "lock-8"}, leaving: ours, want: true},
 	} {
 		require.Equal(t, c.want, c.before.hasOthers(c.leaving), c.name)
 	}
@@ -95,8 +96,8 @@ func afterSuspend(t time.Time, d time.Duration) time.Time {
 	return t
 }
 
-// A machine is suspended while it holds the lock, for longer than its session. When it continues, no time has passed
-// by the clock that timers follow. The test is in real time, because virtual time has one clock.
+// A lease is over for each of its methods when its machine was suspended for longer than its session, although no time
+// has passed by the clock that timers follow. The test is in real time, because virtual time has one clock.
 func TestASuspendedMachineHasLostItsLeases(t *testing.T) {
 	const session, hour = 20 * time.Minute, time.Hour // a busy machine must not lose it before
 	now := time.Now()
@@ -127,7 +128,7 @@ func TestASuspendedMachineHasLostItsLeases(t *testing.T) {
 	}
 }
 
-// underLock has a client of a server hold the lock. End closes the client.
+// underLock opens a client of a server, and acquires the lock. end closes the client.
 func underLock(t *testing.T, srv *zkserver.Server, session time.Duration) (m *Mutex, l *Lease, end func()) {
 	conn := testenv.Must(ensemble.OverPipes(srv).Connect(t.Context(), ensemble.Options{SessionTimeout: session}))(t)
 	m = testenv.Must(New(conn, "/lock", WithSessionTimeout(session)))(t)
@@ -135,8 +136,7 @@ func underLock(t *testing.T, srv *zkserver.Server, session time.Duration) (m *Mu
 	return m, l, conn.Close
 }
 
-// TestAChannelIsClosedSoonAfterASuspend: the timers stop meanwhile. In virtual time
-// the wall clock and the other one are the same, so both go on here.
+// Lost closes soon after a suspend, for which the timers stop. In virtual time the one clock goes on during it.
 func TestAChannelIsClosedSoonAfterASuspend(t *testing.T) {
 	const session = 10 * time.Second
 	var suspended atomic.Int64
@@ -156,7 +156,7 @@ func TestAChannelIsClosedSoonAfterASuspend(t *testing.T) {
 	})
 }
 
-// TestANodeThatIsTakenAwayLeavesNothingInMemory, however long it might have stayed.
+// A cached node that goes leaves nothing in memory, although its Mutex would have kept it for 1000 hours.
 func TestANodeThatIsTakenAwayLeavesNothingInMemory(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		m, l, end := underLock(t, srv, 10*time.Second)
@@ -165,16 +165,16 @@ func TestANodeThatIsTakenAwayLeavesNothingInMemory(t *testing.T) {
 		m.caching, m.habit.least = 1000*time.Hour, 0
 		require.NoError(t, m.Do(t.Context(), nil, func(context.Context, *Lease) error { return nil }))
 		synctest.Wait()
-		node := weak.Make(m.current)
+		cached := weak.Make(m.current)
 		srv.Expire(m.client.SessionID())
 		require.True(t, bubble.Until(synctest.Wait, func() bool {
 			runtime.GC()
-			return node.Value() == nil
+			return cached.Value() == nil
 		}))
 	})
 }
 
-// TestACallerThatGoesDoesNotPutBackAnEntryThatGoesOnAlready: the next one that parks would find no room, with the Mutex locked.
+// A caller that leaves does not park an entry that goes on already: the next entry to park would find no room.
 func TestACallerThatGoesDoesNotPutBackAnEntryThatGoesOnAlready(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		m, ready := &Mutex{parked: make(chan *parking, 1)}, make(chan struct{})
@@ -187,14 +187,14 @@ func TestACallerThatGoesDoesNotPutBackAnEntryThatGoesOnAlready(t *testing.T) {
 	})
 }
 
-// TestNoNodeIsKeptForTwiceTheTimeBetweenOthers, from a second to two hours.
+// After a contender has come, no node is kept for twice the time since the one before it, from 1 s to 2 h.
 func TestNoNodeIsKeptForTwiceTheTimeBetweenOthers(t *testing.T) {
 	var h habit
 	now := time.Now()
 	require.False(t, h.isQuiet(now), "nobody has come")
 	for _, c := range []struct{ since, quiet time.Duration }{
-		{0, time.Second}, {time.Minute, 2 * time.Minute}, {3 * time.Minute, 6 * time.Minute},
-		{time.Hour, 2 * time.Hour}, {24 * time.Hour, 2 * time.Hour},
+		{since: 0, quiet: time.Second}, {since: time.Minute, quiet: 2 * time.Minute}, {since: 3 * time.Minute, quiet: 6 * time.Minute},
+		{since: time.Hour, quiet: 2 * time.Hour}, {since: 24 * time.Hour, quiet: 2 * time.Hour},
 	} {
 		now = now.Add(c.since)
 		require.False(t, h.isQuiet(now))

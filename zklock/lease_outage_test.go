@@ -21,30 +21,31 @@ import (
 	"example.com/zklock/zklock"
 )
 
-// TestLostClosesAtValidUntil: the last ValidUntil before the servers fall silent is the
-// instant at which Lost closes. As long as the servers answer, it moves on, and as much is left as its doc
-// says, though they may be far away. A node that was cached, or has waited, is proved less often until then.
+// Lost closes at the instant that ValidUntil returned last before the servers fell silent. As long as the servers
+// answer, ValidUntil moves on, and as much time is left as its doc says, even if they are far away. The lease is by a
+// new node, by a cached one or by one that has waited, which are proved less often until then.
 func TestLostClosesAtValidUntil(t *testing.T) {
 	const session = 10 * time.Second
-	grants := map[string]func(tb *table, m *zklock.Mutex, after time.Duration) *zklock.Lease{
-		"alone": func(tb *table, m *zklock.Mutex, _ time.Duration) *zklock.Lease { return tb.mustLock(m, nil) },
-		"cached": func(tb *table, m *zklock.Mutex, after time.Duration) *zklock.Lease {
-			tb.cached(m)
+	grants := map[string]func(tb *serverTest, m *zklock.Mutex, after time.Duration) *zklock.Lease{
+		"alone": func(tb *serverTest, m *zklock.Mutex, _ time.Duration) *zklock.Lease { return tb.mustLock(m, nil) },
+		"cached": func(tb *serverTest, m *zklock.Mutex, after time.Duration) *zklock.Lease {
+			tb.leaveCached(m)
 			time.Sleep(after)
 			return tb.mustLock(m, nil)
 		},
-		"waited": func(tb *table, m *zklock.Mutex, after time.Duration) *zklock.Lease {
+		"waited": func(tb *serverTest, m *zklock.Mutex, after time.Duration) *zklock.Lease {
 			holder := tb.mustLock(tb.mutex(tb.connect()), nil)
-			waiter := waits(m)
+			waiter := startWaiter(m)
 			time.Sleep(after)
-			require.NoError(tb, holder.Unlock(context.Background()))
-			return gets(tb, waiter)
+			tb.mustUnlock(holder)
+			return leaseOf(tb, waiter)
 		},
 	}
-	play := func(name string, roundTrip, after, age time.Duration) {
-		onTables(t, fmt.Sprintf("%s, %v away, after %v, silence at the age of %v", name, roundTrip, after, age), func(tb *table) {
+	play := func(grant string, roundTrip, after, age time.Duration) {
+		name := fmt.Sprintf("%s, %v away, after %v, silence at the age of %v", grant, roundTrip, after, age)
+		onServerCase(t, name, func(tb *serverTest) {
 			conn := tb.connectAs(ordinary{wrap: distant(roundTrip)})
-			holder := grants[name](tb, tb.mutex(conn, always...), after)
+			holder := grants[grant](tb, tb.mutex(conn, cacheAlways...), after)
 			locked, before := time.Now(), holder.ValidUntil()
 			for ; time.Since(locked) < age; time.Sleep(session / 100) {
 				until, least := holder.ValidUntil(), session/5-3*roundTrip
@@ -55,14 +56,14 @@ func TestLostClosesAtValidUntil(t *testing.T) {
 				require.False(tb, until.Before(before), "at the age of %v", time.Since(locked))
 				before = until
 			}
-			goroutines, silence := runtime.NumGoroutine(), tb.srv.Hold(from(conn.SessionID())).Every()
+			goroutines, silence := runtime.NumGoroutine(), tb.srv.Hold(anyFrom(conn.SessionID())).Every()
 			time.Sleep(roundTrip) // for an answer that is on its way
 			until := holder.ValidUntil()
 			<-holder.Lost()
 			require.Equal(tb, until, time.Now())
 			require.Zero(tb, holder.ValidUntil())
 			time.Sleep(session) // until the session has ended
-			require.Less(tb, runtime.NumGoroutine(), goroutines+10, "silence gathers them: a proof waits in one")
+			require.Less(tb, runtime.NumGoroutine(), goroutines+10, "each proof without an answer leaves a goroutine")
 			silence.Release()
 		})
 	}
@@ -78,13 +79,13 @@ func TestLostClosesAtValidUntil(t *testing.T) {
 	}
 }
 
-// outlasts reports whether a lease of a certain age outlasts an outage of all
-// servers. Both times are in parts of the session timeout.
+// outlasts reports whether a lease outlasts an outage of all servers that begins at an age of the lease. Both times are
+// in parts of the session timeout. connect says whether the client is zkconn.Connect's.
 func outlasts(t *testing.T, connect bool, age, outage float64) (kept bool) {
 	const session = 10 * time.Second
 	part := func(f float64) time.Duration { return time.Duration(f * float64(session)) }
-	onTable(t, func(tb *table) {
-		tb.makeTop()
+	onServer(t, func(tb *serverTest) {
+		tb.makeParent()
 		var conn *zk.Conn
 		if connect {
 			conn = tb.connect()
@@ -93,7 +94,7 @@ func outlasts(t *testing.T, connect bool, age, outage float64) (kept bool) {
 		}
 		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
 		time.Sleep(part(age))
-		silence := tb.srv.Hold(from(conn.SessionID())).Every()
+		silence := tb.srv.Hold(anyFrom(conn.SessionID())).Every()
 		time.Sleep(part(outage))
 		silence.Release()
 		time.Sleep(time.Minute) // for Lost to close
@@ -103,38 +104,40 @@ func outlasts(t *testing.T, connect bool, age, outage float64) (kept bool) {
 	return kept
 }
 
-// TestALeaseOutlastsAnOutage as the table in docs/production.md says, and no longer one, to a 12th of the session
-// timeout. Connect's client has left the silent server. If all servers come back in the same instant, the handshake
-// that it left may be carried out last and take the session from the connection that it has by then: all servers have
-// been tried, and the client waits for a second.
+// A lease outlasts an outage as long as the table in docs/production.md says, and no longer one, to a 12th of the
+// session timeout. Connect's client has left the silent server. If all servers come back in the same instant, the
+// handshake that it left may take the session from its connection last; all servers have been tried, so it waits for a
+// second.
 func TestALeaseOutlastsAnOutage(t *testing.T) {
-	for _, c := range []struct{ age, longest, late float64 }{ // in 24ths; of longest-late it must, of longest+1 not
-		{0, 9, 1}, {1.9, 9 - 1.9, 1.5},
-		{2.1, 11 - 2.1, 1}, {3.9, 11 - 3.9, 1},
-		{4.1, 13 - 4.1, 1}, {6.9, 13 - 6.9, 1},
-		{7.2, 24 - 7.2, 2}, {10.9, 24 - 10.9, 2},
-		{11.1, 28 - 11.1, 2}, {14.4, 28 - 14.4, 2}, // the worst: 13/24
-		{14.6, 31 - 14.6, 2}, {17.9, 31 - 17.9, 2},
-		{18.1, 35 - 18.1, 2}, {21.4, 35 - 21.4, 2},
+	// All are in 24ths of the session timeout. An outage that begins at an age and ends when the lease is as old as end,
+	// less late, costs no lease; one that ends 1 after end does.
+	for _, c := range []struct{ age, end, late float64 }{
+		{age: 0, end: 9, late: 1}, {age: 1.9, end: 9, late: 1.5},
+		{age: 2.1, end: 11, late: 1}, {age: 3.9, end: 11, late: 1},
+		{age: 4.1, end: 13, late: 1}, {age: 6.9, end: 13, late: 1},
+		{age: 7.2, end: 24, late: 2}, {age: 10.9, end: 24, late: 2},
+		{age: 11.1, end: 28, late: 2}, {age: 14.4, end: 28, late: 2}, // the worst: 13/24
+		{age: 14.6, end: 31, late: 2}, {age: 17.9, end: 31, late: 2},
+		{age: 18.1, end: 35, late: 2}, {age: 21.4, end: 35, late: 2},
 	} {
 		for _, connect := range []bool{false, true} {
 			late := c.late
 			if connect {
-				late += 2.4
+				late += 2.4 // a second, for which the client waits
 			}
 			t.Run(fmt.Sprintf("age %v of 24, Connect: %v", c.age, connect), func(t *testing.T) {
-				require.True(t, outlasts(t, connect, c.age/24, (c.longest-late)/24))
-				require.False(t, outlasts(t, connect, c.age/24, (c.longest+1)/24))
+				require.True(t, outlasts(t, connect, c.age/24, (c.end-c.age-late)/24))
+				require.False(t, outlasts(t, connect, c.age/24, (c.end-c.age+1)/24))
 			})
 		}
 	}
 }
 
-// stride is the distance of the phases in which an outage is played: at a landing, and otherwise.
+// stride is the distance of the phases in which an outage is played, by whether it is for a landing.
 var stride = map[bool]int{true: 1, false: 5}
 
-// An outagePause stops a server, as SIGSTOP does: connections are accepted, what clients send is kept, and none of it
-// is carried out. If it is the leader that stops, a follower still says what it is.
+// An outagePause stops a server, as SIGSTOP does: connections are accepted, and what clients send is kept and not
+// carried out. follower is for a follower whose leader stops: it says that it follows, and carries nothing out either.
 type outagePause struct {
 	follower bool
 	over     atomic.Value // a chan struct{}, closed at its end
@@ -144,7 +147,7 @@ func (p *outagePause) begin()                { p.over.Store(make(chan struct{}))
 func (p *outagePause) end()                  { close(p.isOver()) }
 func (p *outagePause) isOver() chan struct{} { return p.over.Load().(chan struct{}) }
 
-// wrap is a connection to the server.
+// wrap wraps a connection to the server.
 func (p *outagePause) wrap(nc net.Conn) net.Conn {
 	return &pausing{p: p, Conn: bubble.Through(nc, bubble.Way{Packet: func(packet []byte) []byte {
 		<-p.isOver()
@@ -155,7 +158,7 @@ func (p *outagePause) wrap(nc net.Conn) net.Conn {
 type pausing struct {
 	net.Conn
 	p     *outagePause
-	asked bool // what it is
+	asked bool // whether the client has asked what the server is
 }
 
 func (c *pausing) Read(b []byte) (int, error) {
@@ -172,10 +175,10 @@ func (c *pausing) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// With one address, a client of Connect's loses no lease by a pause that an ordinary
-// client's lease outlasts: one of half a session timeout. With three, the pause of the client's
-// server costs none, whatever it lasts. Nor does it with one address that is that of a virtual server (0 here), which
-// takes the client to another one when it connects again. Before the first proof a lease outlasts a quarter.
+// A client of zkconn.Connect with one address loses no lease by a pause of half a session timeout, which an ordinary
+// client's lease outlasts, too. With three addresses, the pause of the client's server costs none, whatever it lasts;
+// nor with one address of a virtual server (0 here), which leads each new connection to another server. Before the
+// first proof a lease outlasts a quarter of the session timeout.
 func TestAPauseOfAServerCostsNoLease(t *testing.T) {
 	testenv.NotRaced(t, "it plays hundreds of leases, and other outages are played with it")
 	for _, timeout := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 10 * time.Second, 30 * time.Second} {
@@ -199,8 +202,8 @@ func TestAPauseOfAServerCostsNoLease(t *testing.T) {
 	}
 }
 
-// TestAPauseOfTheLeaderCostsNoLease: it is half a session timeout long, and followers
-// answer nothing that needs the leader. Our client is not worse than an ordinary one.
+// A pause of the leader for up to half a session timeout costs no lease, although followers answer nothing that needs
+// the leader. Our client is not worse than an ordinary one.
 func TestAPauseOfTheLeaderCostsNoLease(t *testing.T) {
 	testenv.NotRaced(t, "it plays hundreds of leases, and other outages are played with it")
 	for _, timeout := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 10 * time.Second, 30 * time.Second} {
@@ -215,15 +218,15 @@ func TestAPauseOfTheLeaderCostsNoLease(t *testing.T) {
 	}
 }
 
-// outlastsPause reports whether a lease outlasts a pause of its client's server, or of the leader. Age
-// and length are in parts of the session timeout. With 0 addresses there is one in
-// front of three servers, and each connection leads to the next of them.
+// outlastsPause reports whether a lease of ours, or of an ordinary client, outlasts a pause of its client's server, or
+// of the leader. age, at which the pause begins, and length are in parts of the session timeout. With 0 addresses there
+// is one in front of three servers, and each connection leads to the next of them.
 func outlastsPause(t *testing.T, ours, leader bool, addresses int, timeout time.Duration, age, length float64) (kept bool) {
 	part := func(f float64) time.Duration { return time.Duration(f * float64(timeout)) }
-	onTable(t, func(tb *table) {
+	onServer(t, func(tb *serverTest) {
 		pauses := make(map[string]*outagePause)
-		for _, server := range three {
-			pauses[server] = &outagePause{follower: leader && server != three[0]}
+		for _, server := range threeServers {
+			pauses[server] = &outagePause{follower: leader && server != threeServers[0]}
 			pauses[server].begin()
 			pauses[server].end()
 		}
@@ -234,11 +237,11 @@ func outlastsPause(t *testing.T, ours, leader bool, addresses int, timeout time.
 				return nil, err
 			}
 			if addresses == 0 {
-				address = three[connections.Add(1)%3]
+				address = threeServers[connections.Add(1)%3]
 			}
 			return pauses[address].wrap(nc), nil
 		}
-		list := three[:max(1, addresses)]
+		list := threeServers[:max(1, addresses)]
 		var conn *zk.Conn
 		var m *zklock.Mutex
 		if ours {
@@ -251,7 +254,7 @@ func outlastsPause(t *testing.T, ours, leader bool, addresses int, timeout time.
 		time.Sleep(part(age))
 		p := pauses[conn.Server()]
 		if addresses == 0 {
-			p = pauses[three[connections.Load()%3]]
+			p = pauses[threeServers[connections.Load()%3]]
 		}
 		paused := []*outagePause{p}
 		if leader {
@@ -271,26 +274,29 @@ func outlastsPause(t *testing.T, ours, leader bool, addresses int, timeout time.
 	return kept
 }
 
-// TestShortInterruptionsCostNoLease: three of 300 ms, with half a second between them, in
-// which the server works; one that is a second shorter than half the session timeout, or
-// than a quarter if the lease is young; and a connection that breaks, of the shortest session timeouts, too, which are
-// given, and shorter than what the server agrees to. One server is interrupted, or three together.
+// Short interruptions cost no lease: three of 300 ms, with half a second between them; one that is a second shorter
+// than half the session timeout, or than a quarter if the lease is young; and a connection that breaks. The session
+// timeout that the Mutex is given may be shorter than the server's. One server is interrupted, or all three.
 func TestShortInterruptionsCostNoLease(t *testing.T) {
 	testenv.RacedAtLength(t, "it plays hundreds of leases, and other outages are played with it")
 	const ms = time.Millisecond
 	for _, c := range []struct{ timeout, age, away, times time.Duration }{
-		{3000 * ms, 0, 300 * ms, 3},
-		{4000 * ms, 4000 * ms, 1000 * ms, 1}, {10000 * ms, 10000 * ms, 4000 * ms, 1}, {30000 * ms, 30000 * ms, 14000 * ms, 1},
-		{10000 * ms, 0, 1500 * ms, 1}, {30000 * ms, 0, 6500 * ms, 1},
-		{200 * ms, 0, 0, 1}, {400 * ms, 0, 0, 1}, {800 * ms, 0, 0, 1}, {1200 * ms, 0, 0, 1}, {2000 * ms, 0, 0, 1}, {10000 * ms, 0, 0, 1},
+		{timeout: 3000 * ms, away: 300 * ms, times: 3},
+		{timeout: 4000 * ms, age: 4000 * ms, away: 1000 * ms, times: 1},
+		{timeout: 10000 * ms, age: 10000 * ms, away: 4000 * ms, times: 1},
+		{timeout: 30000 * ms, age: 30000 * ms, away: 14000 * ms, times: 1},
+		{timeout: 10000 * ms, away: 1500 * ms, times: 1}, {timeout: 30000 * ms, away: 6500 * ms, times: 1},
+		{timeout: 200 * ms, times: 1}, {timeout: 400 * ms, times: 1}, {timeout: 800 * ms, times: 1},
+		{timeout: 1200 * ms, times: 1}, {timeout: 2000 * ms, times: 1}, {timeout: 10000 * ms, times: 1},
 	} {
 		for phase := time.Duration(0); phase < 48; phase += time.Duration(stride[testenv.AtLanding()]) {
-			if phase%2 == 0 && c.timeout < 1000*ms { // the client makes a pause of its own
+			servers := threeServers[:1+phase%2*2]
+			if len(servers) == 1 && c.timeout < 1000*ms { // the client makes a pause of its own
 				continue
 			}
-			onTable(t, func(tb *table) {
+			onServer(t, func(tb *serverTest) {
 				line := &bubble.Line{Server: tb.srv}
-				conn, m := tb.connectFor(c.timeout, three[:1+phase%2*2], line.Dial)
+				conn, m := tb.connectFor(c.timeout, servers, line.Dial)
 				tb.mutex(conn, zklock.WithSessionTimeout(time.Minute)) // the shorter one counts
 				holder := tb.mustLock(m, nil)
 				time.Sleep(c.age + c.timeout*(phase/2)/12)
@@ -303,23 +309,23 @@ func TestShortInterruptionsCostNoLease(t *testing.T) {
 				}
 				time.Sleep(2 * c.timeout)
 				require.False(tb, isClosed(holder.Lost()), "T = %v: %d interruptions of %v, phase %d", c.timeout, c.times, c.away, phase)
-				require.NoError(tb, holder.Unlock(context.Background()))
+				tb.mustUnlock(holder)
 			})
 		}
 	}
 }
 
-// TestAServerThatHangsIsLeftThoughTheProofBeganBefore: it begins while the client connects,
-// the first server does not answer the handshake, and the second nothing else.
+// A client leaves a server that hangs although the proof began before, while the client connected: the first server
+// does not answer the handshake, and the second answers it and nothing else.
 func TestAServerThatHangsIsLeftThoughTheProofBeganBefore(t *testing.T) {
 	const session = 10 * time.Second
 	for phase := range 12 {
-		onClient(t, func(tb *table, conn *zk.Conn) {
+		withClient(t, func(tb *serverTest, conn *zk.Conn) {
 			id := conn.SessionID()
 			holder := tb.mustLock(tb.mutex(conn), nil)
 			time.Sleep(2*session + time.Duration(phase)*session/36)
-			first := tb.srv.Hold(of(id, jute.OpConnect, ""))
-			second := tb.srv.Hold(of(id, jute.OpSync, ""))
+			first := tb.srv.Hold(requestOf(id, jute.OpConnect, ""))
+			second := tb.srv.Hold(requestOf(id, jute.OpSync, ""))
 			tb.srv.Cut(id)
 			time.Sleep(2 * session)
 			require.Len(tb, first.Hit(), 1)
@@ -327,7 +333,7 @@ func TestAServerThatHangsIsLeftThoughTheProofBeganBefore(t *testing.T) {
 			require.False(tb, isClosed(holder.Lost()), "phase %d", phase)
 			first.Release()
 			second.Release()
-			require.NoError(tb, holder.Unlock(context.Background()))
+			tb.mustUnlock(holder)
 		})
 	}
 }

@@ -23,40 +23,38 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-var three = bubble.Three
+var threeServers = bubble.Three // addresses
 
-// TestTheNextSessionMayBeShorter: the servers are replaced by others that agree
-// to less. A Mutex that was made before uses the new session timeout.
+// A Mutex uses the timeout that the next session has, shorter here: its servers are replaced by others.
 func TestTheNextSessionMayBeShorter(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		t.Cleanup(func() { time.Sleep(time.Minute) }) // until the clients are closed
 		long, short := zkserver.New(), zkserver.Run(t, zkserver.WithTick(200*time.Millisecond))
-		var now atomic.Pointer[zkserver.Server]
-		now.Store(long)
-		conn, err := zkconn.Connect(t.Context(), three, 10*time.Second,
+		var current atomic.Pointer[zkserver.Server]
+		current.Store(long)
+		conn := testenv.Must(zkconn.Connect(t.Context(), threeServers, 10*time.Second,
 			zkconn.WithDialer(func(network, address string, d time.Duration) (net.Conn, error) {
-				return now.Load().Dial(network, address, d)
-			}))
-		require.NoError(t, err)
+				return current.Load().Dial(network, address, d)
+			})))(t)
 		t.Cleanup(conn.Close)
-		mutex := testenv.Must(zklock.New(conn, top))(t)
+		mutex := testenv.Must(zklock.New(conn, lockPath))(t)
 		lease := testenv.Must(mutex.Lock(t.Context(), zklock.NewOwner("in a long session")))(t)
 
-		other := testenv.Must(zkconn.Connect(t.Context(), three, 4*time.Second, zkconn.WithDialer(short.Dial)))(t)
+		other := testenv.Must(zkconn.Connect(t.Context(), threeServers, 4*time.Second, zkconn.WithDialer(short.Dial)))(t)
 		t.Cleanup(other.Close)
-		for range 100 { // a server refuses a client that has seen later changes
+		for range 100 { // so that short has more changes than long: it would refuse a client that has seen later ones
 			testenv.Must(other.Create("/x", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll)))(t)
 		}
-		now.Store(short)
+		current.Store(short)
 		long.Close()
 		<-lease.Lost()
 		holder := testenv.Must(mutex.Lock(t.Context(), zklock.NewOwner("in a short session")))(t)
 		require.Equal(t, 4*time.Second, short.Sessions()[1].Timeout)
-		next := lockAside(t.Context(), testenv.Must(zklock.New(other, top))(t), zklock.NewOwner("next"))
+		next := lockAside(t.Context(), testenv.Must(zklock.New(other, lockPath))(t), zklock.NewOwner("next"))
 		time.Sleep(20 * time.Second) // in which all is well with the connection
 		require.False(t, isClosed(holder.Lost()), "the lease is lost")
 
-		t.Cleanup(short.Hold(from(conn.SessionID())).Every().Release)
+		t.Cleanup(short.Hold(anyFrom(conn.SessionID())).Every().Release)
 		select {
 		case <-holder.Lost():
 			require.Empty(t, next)
@@ -67,18 +65,17 @@ func TestTheNextSessionMayBeShorter(t *testing.T) {
 	})
 }
 
-// TestACallbackMayTakeAWhileBeforeTheHandshake: the client calls it after the dial,
-// and the time for the handshake begins after that.
+// A client comes back to its session although the program's callback takes two seconds. The client calls it between the
+// dial and the handshake, whose time begins after that.
 func TestACallbackMayTakeAWhileBeforeTheHandshake(t *testing.T) {
-	onTable(t, func(tb *table) {
+	onServer(t, func(tb *serverTest) {
 		var slow atomic.Bool
-		conn, err := zkconn.Connect(context.Background(), three, 10*time.Second,
+		conn := testenv.Must(zkconn.Connect(context.Background(), threeServers, 10*time.Second,
 			zkconn.WithDialer(tb.srv.Dial), zkconn.WithZK(zk.WithEventCallback(func(ev zk.Event) {
 				if ev.State == zk.StateConnected && slow.Load() {
-					time.Sleep(2 * time.Second) // 10 s, divided by three and by three servers, is less
+					time.Sleep(2 * time.Second) // a handshake has a third of the session timeout for all three servers
 				}
-			})))
-		require.NoError(tb, err)
+			}))))(tb)
 		tb.Cleanup(conn.Close)
 		slow.Store(true)
 		session := conn.SessionID()
@@ -89,20 +86,19 @@ func TestACallbackMayTakeAWhileBeforeTheHandshake(t *testing.T) {
 	})
 }
 
-// TestTheFirstLockOfAClientTakesNoLonger: zk.Connect returns before there is a session.
+// The first Lock of a client waits for nothing but its requests, although zk.Connect returns before there is a session.
 func TestTheFirstLockOfAClientTakesNoLonger(t *testing.T) {
-	onTable(t, func(tb *table) {
+	onServer(t, func(tb *serverTest) {
 		conn := bubble.Connect(tb, tb.srv.Dial, 10*time.Second, bubble.One)
 		began := time.Now()
 		l := testenv.Must(tb.mutex(conn).Lock(context.Background(), zklock.NewOwner("first")))(tb)
 		require.Zero(tb, time.Since(began), "the lock is free, and every request is answered at once")
-		require.NoError(tb, l.Unlock(context.Background()))
+		tb.mustUnlock(l)
 	})
 }
 
-// distant leads to a server that is so far away that each packet from it takes a while. As on a real line,
-// many packets are on the way at a time. The client's deadlines do not count: these tests are not about one
-// that gives up because its server is so far away.
+// distant wraps a connection so that each packet from the server takes a while, with many on their way at a time. The
+// client's deadlines do not count: these tests are not about a client that gives up a far server.
 func distant(away time.Duration) func(net.Conn) net.Conn {
 	return func(nc net.Conn) net.Conn { return patient{bubble.Through(nc, bubble.Way{}, bubble.Way{Far: away})} }
 }
@@ -111,23 +107,24 @@ type patient struct{ net.Conn }
 
 func (patient) SetReadDeadline(time.Time) error { return nil }
 
-// narrow leads to a near server on a line from which so many bytes come at a time.
+// narrow wraps a connection so that the bytes of the server come size at a time, which takes each.
 func narrow(size int, each time.Duration) func(net.Conn) net.Conn {
 	return func(nc net.Conn) net.Conn {
 		return patient{bubble.Through(nc, bubble.Way{}, bubble.Way{Packet: func(packet []byte) []byte {
-			time.Sleep(each * time.Duration((len(packet)+size-1)/size)) // of virtual time: the answer is on its way
+			time.Sleep(each * time.Duration((len(packet)+size-1)/size))
 			return packet
 		}})}
 	}
 }
 
-// TestAServerThatAnswersIsNotLeft, nor is another one asked whether it leads: the two answers of a proof together take
-// longer than a server may be silent; or answers to a thousand other requests are in front of them.
+// A client does not leave a server that answers slowly, and does not ask others whether they lead. The two answers of a
+// proof take longer than a server may be silent, because it is far, or because a thousand others are in front of them.
 func TestAServerThatAnswersIsNotLeft(t *testing.T) {
-	for others, wrap := range map[int]func(net.Conn) net.Conn{0: distant(800 * time.Millisecond), 1000: narrow(4<<10, time.Millisecond)} {
-		onTables(t, fmt.Sprint(others), func(tb *table) {
+	lines := map[int]func(net.Conn) net.Conn{0: distant(800 * time.Millisecond), 1000: narrow(4<<10, time.Millisecond)}
+	for others, wrap := range lines {
+		onServerCase(t, fmt.Sprint(others), func(tb *serverTest) {
 			line := &bubble.Line{Server: tb.srv, Wrap: wrap}
-			_, m := tb.connectFor(10*time.Second, three, line.Dial)
+			_, m := tb.connectFor(10*time.Second, threeServers, line.Dial)
 			holder := tb.mustLock(m, nil)
 			time.Sleep(time.Minute)
 			for range others {
@@ -136,42 +133,39 @@ func TestAServerThatAnswersIsNotLeft(t *testing.T) {
 			time.Sleep(5 * time.Second)
 			require.False(tb, isClosed(holder.Lost()))
 			require.Len(tb, line.Dialed(), 1)
-			require.NoError(tb, holder.Unlock(context.Background()))
+			tb.mustUnlock(holder)
 		})
 	}
 }
 
-// TestALateContenderHasTheLockAfterThreeRoundTrips: its create, the list, and the reads
-// that set its watches. The holder unlocks while these are on the way.
+// A contender that comes when the holder is about to unlock has the lock after three round trips: its create, the list,
+// and the reads that set its watches. The holder unlocks while the reads are on their way.
 func TestALateContenderHasTheLockAfterThreeRoundTrips(t *testing.T) {
 	const roundTrip = 100 * time.Millisecond
 	for name, before := range map[string]int{"behind one": 1, "behind two": 2} {
-		onTables(t, name, func(tb *table) {
-			var holders []<-chan locked
-			for range before {
-				holders = append(holders, queues(tb.mutex(tb.connect())))
-			}
+		onServerCase(t, name, func(tb *serverTest) {
+			holders := tb.enqueueOthers(before)
 			m := tb.mutex(tb.connectAs(ordinary{wrap: distant(roundTrip)}))
 			began := time.Now()
 			late := lockAside(context.Background(), m, nil)
 			time.Sleep(roundTrip * 3 / 2) // the server has answered the list, and gets the reads when the client has it
 			for _, holder := range holders {
-				passes(tb, holder)
+				getAndUnlock(tb, holder)
 			}
-			got := gets(tb, late)
+			got := leaseOf(tb, late)
 			require.Equal(tb, 3*roundTrip, time.Since(began))
-			require.NoError(tb, got.Unlock(context.Background()))
+			tb.mustUnlock(got)
 		})
 	}
 }
 
-// TestANodeThatWasMadeAgainByHandIsNotTheHolders: the client is away meanwhile, and is told that the data has changed.
+// A lease is lost if its node is made again by hand: the client is away, and gets the event that the data has changed.
 func TestANodeThatWasMadeAgainByHandIsNotTheHolders(t *testing.T) {
-	onTable(t, func(tb *table) {
+	onServer(t, func(tb *serverTest) {
 		conn, admin := tb.connect(), tb.connect()
 		lease := tb.mustLock(tb.mutex(conn), nil)
 		time.Sleep(5 * time.Second) // the holder watches its node
-		away := tb.srv.Hold(of(conn.SessionID(), jute.OpConnect, "")).Every()
+		away := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpConnect, "")).Every()
 		tb.srv.Cut(conn.SessionID())
 		require.NoError(tb, admin.Delete(lease.Node(), -1))
 		tb.create(admin, lease.Node(), "", zk.FlagPersistent)
@@ -181,9 +175,9 @@ func TestANodeThatWasMadeAgainByHandIsNotTheHolders(t *testing.T) {
 	})
 }
 
-// TestAMutexThatHasLostTheLockAsksNoMoreThanAnotherWaiter: the session of a holder is proved more often.
+// A waiter whose Mutex has lost the lock is not proved as often as a holder: it sends no more than another waiter.
 func TestAMutexThatHasLostTheLockAsksNoMoreThanAnotherWaiter(t *testing.T) {
-	onClient(t, func(tb *table, admin *zk.Conn) {
+	withClient(t, func(tb *serverTest, admin *zk.Conn) {
 		sentBy := func(loses bool) int64 {
 			tap := new(wiretap.Tap)
 			conn := tb.connectWith(ensemble.Options{Buffer: 64 << 10, Tap: tap})
@@ -192,20 +186,19 @@ func TestAMutexThatHasLostTheLockAsksNoMoreThanAnotherWaiter(t *testing.T) {
 				require.NoError(tb, admin.Delete(tb.mustLock(m, nil).Node(), -1))
 			}
 			holder := tb.mustLock(tb.mutex(admin), nil)
-			waiter := waits(m)
+			waiter := startWaiter(m)
 			time.Sleep(time.Minute)
 			before := tap.Counts()
 			time.Sleep(time.Minute)
 			sent := sum(tap.Counts().Since(before).Requests)
-			require.NoError(tb, holder.Unlock(tb.Context()))
-			passes(tb, waiter)
+			handOver(tb, holder, waiter)
 			return sent
 		}
 		require.Equal(tb, sentBy(false), sentBy(true))
 	})
 }
 
-// slowCtx is a ctx whose reader is put to sleep by the scheduler at the worst of times.
+// A slowCtx is a ctx that calls done before its Done returns, so that a test can delay its reader.
 type slowCtx struct {
 	context.Context
 	done func()
@@ -213,13 +206,13 @@ type slowCtx struct {
 
 func (c slowCtx) Done() <-chan struct{} { c.done(); return c.Context.Done() }
 
-// TestARefusedDeleteIsReportedWhole is for the race detector.
+// TryLock returns ErrHeld and the error of its delete, which is refused, complete and without a data race.
 func TestARefusedDeleteIsReportedWhole(t *testing.T) {
-	onEachClient(t, func(tb *table) {
+	withEachClient(t, func(tb *serverTest) {
 		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 		conn := tb.connect()
 		for range 3 {
-			tb.srv.Fail(jute.ErrNoAuth, of(conn.SessionID(), jute.OpDelete, ""))
+			tb.srv.Fail(jute.ErrNoAuth, requestOf(conn.SessionID(), jute.OpDelete, ""))
 		}
 		m := tb.mutex(conn)
 		_, err := m.TryLock(context.Background(), zklock.NewOwner("other"))
@@ -227,21 +220,21 @@ func TestARefusedDeleteIsReportedWhole(t *testing.T) {
 		require.ErrorIs(tb, err, zk.ErrNoAuth)
 		require.EqualValues(tb, 1, m.Stats().Refused)
 		time.Sleep(time.Second) // until the next try to delete is due
-		require.NoError(tb, holder.Unlock(context.Background()))
-		require.Empty(tb, tb.srv.Children(top))
+		tb.mustUnlock(holder)
+		require.Empty(tb, tb.srv.Children(lockPath))
 	})
 }
 
 func TestAContenderThatDoesNotFitIntoAPacketGetsAnError(t *testing.T) {
-	onEachClient(t, func(tb *table) {
+	withEachClient(t, func(tb *serverTest) {
 		const most = 32 << 10 // that the client sends at once
 		m := tb.mutex(tb.connectWith(ensemble.Options{Buffer: most}))
 		for _, size := range []int{most - 1<<10, most, 64 << 10} {
 			began := time.Now()
-			l, err := m.Lock(limited(tb, time.Minute), zklock.NewOwner(strings.Repeat("x", size)))
+			l, err := m.Lock(within(tb, time.Minute), zklock.NewOwner(strings.Repeat("x", size)))
 			if size < most {
 				require.NoError(tb, err)
-				require.NoError(tb, l.Unlock(context.Background()))
+				tb.mustUnlock(l)
 				continue
 			}
 			require.Error(tb, err)
@@ -249,25 +242,25 @@ func TestAContenderThatDoesNotFitIntoAPacketGetsAnError(t *testing.T) {
 			require.ErrorContains(tb, err, "zk.WithMaxConnBufferSize")
 			require.Less(tb, time.Since(began), time.Second)
 		}
-		require.Empty(tb, tb.srv.Children(top))
+		require.Empty(tb, tb.srv.Children(lockPath))
 	})
 }
 
-// TestNobodyHoldsALockInASessionThatHasEnded: the nodes of a session go in one
-// transaction, and the server sends their events in no particular order. Each of two events has a moment of its own.
+// A waiter does not get the lock from a holder of the same session when the session ends: all its nodes go in one
+// transaction, and their events come in no particular order, on a narrow line at different moments.
 func TestNobodyHoldsALockInASessionThatHasEnded(t *testing.T) {
 	for range 20 {
-		onEachClient(t, func(tb *table) {
+		withEachClient(t, func(tb *serverTest) {
 			conn := tb.connectWith(ensemble.Options{Wrap: narrow(16, time.Millisecond)})
 			tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
-			waiter := queues(tb.mutex(conn))
+			waiter := enqueue(tb.mutex(conn))
 			conn.Close()
 			require.ErrorIs(tb, (<-waiter).err, zk.ErrClosing, "a waiter whose session has ended got the lock")
 		})
 	}
 }
 
-// quietCtx is a ctx that has ended and whose readers have not been woken yet.
+// A quietCtx is a ctx that may have ended before its readers are woken.
 type quietCtx struct {
 	context.Context
 	ended atomic.Bool
@@ -281,39 +274,39 @@ func (c *quietCtx) Err() error {
 }
 
 func TestOnceCtxHasEndedLockReturnsNoLease(t *testing.T) {
-	onEachClient(t, func(tb *table) {
+	withEachClient(t, func(tb *serverTest) {
 		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 		ctx := &quietCtx{Context: context.Background()}
 		waiter := lockAside(ctx, tb.mutex(tb.connect()), zklock.NewOwner("waiter"))
 		time.Sleep(time.Second) // until it waits
 		ctx.ended.Store(true)
-		require.NoError(tb, holder.Unlock(context.Background()))
+		tb.mustUnlock(holder)
 		require.ErrorIs(tb, (<-waiter).err, context.Canceled, "it got the lock when ctx had ended")
 		synctest.Wait()
-		require.Empty(tb, tb.srv.Children(top), "it has given up and left its node")
+		require.Empty(tb, tb.srv.Children(lockPath), "it has given up and left its node")
 	})
 }
 
-// TestALeaseIsLostWithoutAnEvent: a client may miss an event while it reconnects.
+// A lease is lost without an event, which a client may miss while it reconnects: the holder reads its node, too.
 func TestALeaseIsLostWithoutAnEvent(t *testing.T) {
 	for what, another := range map[string]bool{"its node has gone": false, "its node is another's": true} {
-		onEachClient(t, func(tb *table) {
+		withEachClient(t, func(tb *serverTest) {
 			admin := tb.connect()
 			conn := tb.connectWith(ensemble.Options{Wrap: func(nc net.Conn) net.Conn {
 				return withoutEvents(nc, "")
 			}})
 			holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
 			time.Sleep(2 * time.Second) // until it watches its node
-			require.NoError(tb, admin.Delete(tb.node(0), -1))
-			require.NoError(tb, admin.Delete(top, -1))
+			require.NoError(tb, admin.Delete(tb.nodeAt(0), -1))
+			require.NoError(tb, admin.Delete(lockPath, -1))
 			if another {
 				tb.mustLock(tb.mutex(admin), zklock.NewOwner("another"))
 			}
-			nodes := tb.srv.Children(top)
+			nodes := tb.srv.Children(lockPath)
 			time.Sleep(4 * time.Second) // more than a third of the session timeout
 			require.True(tb, isClosed(holder.Lost()), "Lost is open, and "+what)
 			require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
-			require.Equal(tb, nodes, tb.srv.Children(top), "it has deleted the node of another")
+			require.Equal(tb, nodes, tb.srv.Children(lockPath), "it has deleted the node of another")
 		})
 	}
 }

@@ -25,7 +25,7 @@ import (
 )
 
 func TestHoldsCountsTheLeasesOfAnOwner(t *testing.T) {
-	onOrdinary(t, func(tb *table, conn *zk.Conn) {
+	withOrdinaryClient(t, func(tb *serverTest, conn *zk.Conn) {
 		m := tb.mutex(conn)
 		owner, other := zklock.NewOwner("owner"), zklock.NewOwner("owner")
 		require.Zero(tb, m.Holds(owner))
@@ -42,9 +42,9 @@ func TestHoldsCountsTheLeasesOfAnOwner(t *testing.T) {
 		require.True(tb, isClosed(first.Done()))
 		require.Zero(tb, first.ValidUntil())
 		require.Equal(tb, 1, m.Holds(owner))
-		require.NoError(tb, second.Unlock(context.Background()))
+		tb.mustUnlock(second)
 		require.Zero(tb, m.Holds(owner))
-		got := gets(tb, waiter)
+		got := leaseOf(tb, waiter)
 		require.Equal(tb, 1, m.Holds(other))
 		require.Zero(tb, m.Holds(owner))
 		tb.srv.Expire(conn.SessionID())
@@ -55,37 +55,38 @@ func TestHoldsCountsTheLeasesOfAnOwner(t *testing.T) {
 	})
 }
 
-// TestALeaseEndsForWhateverReason, and all that is asked about it says so. Its ctx starts no goroutine.
+// However a lease ends, its methods, its ctx, the error of Unlock, the counts and the log say so, and say why. The ctx
+// of a lease starts no goroutine and keeps nothing in memory.
 func TestALeaseEndsForWhateverReason(t *testing.T) {
 	type key struct{}
 	const young = "its session has expired before its node is watched"
-	expire := func(tb *table, conn *zk.Conn, _ *zklock.Lease) { tb.srv.Expire(conn.SessionID()) }
-	silence := func(tb *table, conn *zk.Conn, l *zklock.Lease) {
-		silence := tb.srv.Hold(from(conn.SessionID())).Every()
+	expire := func(tb *serverTest, conn *zk.Conn, _ *zklock.Lease) { tb.srv.Expire(conn.SessionID()) }
+	silence := func(tb *serverTest, conn *zk.Conn, l *zklock.Lease) {
+		silence := tb.srv.Hold(anyFrom(conn.SessionID())).Every()
 		<-l.Lost()
 		time.Sleep(10 * time.Second) // until the session has ended
 		silence.Release()
 	}
 	for _, c := range []struct {
 		what  string
-		cause error
-		ours  bool // the client is Connect's, which knows each server that was tried
-		end   func(tb *table, conn *zk.Conn, l *zklock.Lease)
+		cause error // nil: the lease is not lost
+		ours  bool  // the client is Connect's, which knows each server that was tried
+		end   func(tb *serverTest, conn *zk.Conn, l *zklock.Lease)
 	}{
-		{"Unlock", nil, false, func(tb *table, _ *zk.Conn, l *zklock.Lease) {
-			require.NoError(tb, l.Unlock(context.Background()))
+		{"Unlock", nil, false, func(tb *serverTest, _ *zk.Conn, l *zklock.Lease) {
+			tb.mustUnlock(l)
 		}},
 		{"its session has expired", zklock.ErrSessionExpired, false, expire},
 		{young, zklock.ErrSessionExpired, false, expire},
-		{"its node was deleted", zklock.ErrNodeDeleted, false, func(tb *table, _ *zk.Conn, _ *zklock.Lease) {
-			require.NoError(tb, tb.connect().Delete(tb.node(0), -1))
+		{"its node was deleted", zklock.ErrNodeDeleted, false, func(tb *serverTest, _ *zk.Conn, _ *zklock.Lease) {
+			require.NoError(tb, tb.connect().Delete(tb.nodeAt(0), -1))
 		}},
 		{"its server is silent", zklock.ErrNotProved, false, silence},
 		{"its servers are silent", zklock.ErrNotProved, true, silence},
-		{"its servers have lost their data", zklock.ErrSessionRefused, true, func(tb *table, _ *zk.Conn, _ *zklock.Lease) { tb.srv.StartEmpty() }},
-		{"its client was closed", zk.ErrClosing, false, func(_ *table, conn *zk.Conn, _ *zklock.Lease) { conn.Close() }},
+		{"its servers have lost their data", zklock.ErrSessionRefused, true, func(tb *serverTest, _ *zk.Conn, _ *zklock.Lease) { tb.srv.StartEmpty() }},
+		{"its client was closed", zk.ErrClosing, false, func(_ *serverTest, conn *zk.Conn, _ *zklock.Lease) { conn.Close() }},
 	} {
-		onTables(t, c.what, func(tb *table) {
+		onServerCase(t, c.what, func(tb *serverTest) {
 			conn := tb.connectAs(ordinary{})
 			if c.ours {
 				conn = tb.connect()
@@ -93,13 +94,13 @@ func TestALeaseEndsForWhateverReason(t *testing.T) {
 			log := new(slowRecord)
 			m, owner := tb.mutex(conn, zklock.WithLogger(slog.New(slog.NewTextHandler(log, nil)))), zklock.NewOwner("owner")
 			l, inner := tb.mustLock(m, owner), tb.mustLock(m, owner)
-			require.NoError(tb, inner.Unlock(context.Background()))
+			tb.mustUnlock(inner)
 			if c.what != young {
 				time.Sleep(time.Minute) // in which nothing happens
 			}
 			require.False(tb, isClosed(l.Done()))
 			require.True(tb, time.Now().Before(l.ValidUntil()))
-			parent := context.WithValue(limited(tb, time.Hour), key{}, "value")
+			parent := context.WithValue(within(tb, time.Hour), key{}, "value")
 			ctx := l.Context(parent)
 			deadline, _ := ctx.Deadline()
 			require.Equal(tb, time.Hour, time.Until(deadline))
@@ -143,7 +144,7 @@ func TestALeaseEndsForWhateverReason(t *testing.T) {
 				require.Equal(tb, c.cause == cause, count == 1, "%+v", s)
 			}
 			require.Equal(tb, c.cause != nil, s.Lost == 1)
-			require.Equal(tb, c.ours, strings.Contains(err.Error(), three[0]+": "), "%v", err)
+			require.Equal(tb, c.ours, strings.Contains(err.Error(), threeServers[0]+": "), "%v", err)
 			require.NoError(tb, m.Shutdown(context.Background()), "which waits for the logger")
 			if c.cause == nil {
 				require.Empty(tb, log.lines)
@@ -157,16 +158,17 @@ func TestALeaseEndsForWhateverReason(t *testing.T) {
 	}
 }
 
-// TestDoReturnsNilIfOnlyItsUnlockIsNotAnswered: f has been called, and an error would make its caller try again.
+// Do returns what f returned although no server answers its Unlock: an error would make its caller try again. It waits
+// for Unlock for a session timeout, and after the end of its ctx for a 12th of that.
 func TestDoReturnsNilIfOnlyItsUnlockIsNotAnswered(t *testing.T) {
-	onClient(t, func(tb *table, conn *zk.Conn) {
+	withClient(t, func(tb *serverTest, conn *zk.Conn) {
 		m := tb.mutex(conn)
 		var silence *zkserver.Fault
 		began := time.Now()
 		oops := errors.New("oops")
 		for _, want := range []error{nil, oops} {
 			err := m.Do(context.Background(), nil, func(context.Context, *zklock.Lease) error {
-				silence = tb.srv.Hold(of(conn.SessionID(), jute.OpDelete, "")).Every()
+				silence = tb.srv.Hold(requestOf(conn.SessionID(), jute.OpDelete, "")).Every()
 				return want
 			})
 			require.Equal(tb, want == nil, err == nil, "%v", err)
@@ -176,7 +178,7 @@ func TestDoReturnsNilIfOnlyItsUnlockIsNotAnswered(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		require.NoError(tb, m.Do(ctx, nil, func(context.Context, *zklock.Lease) error {
-			silence = tb.srv.Hold(of(conn.SessionID(), jute.OpDelete, "")).Every()
+			silence = tb.srv.Hold(requestOf(conn.SessionID(), jute.OpDelete, "")).Every()
 			cancel()
 			began = time.Now()
 			return nil
@@ -184,15 +186,15 @@ func TestDoReturnsNilIfOnlyItsUnlockIsNotAnswered(t *testing.T) {
 		require.Equal(tb, 10*time.Second/12, time.Since(began))
 		silence.Release()
 		require.NoError(tb, m.Shutdown(context.Background()))
-		require.Empty(tb, tb.srv.Children(top))
+		require.Empty(tb, tb.srv.Children(lockPath))
 	})
 }
 
-// TestOneOfTwoCallsOfUnlockReportsTheEnd: both wait for the same delete.
+// Of two calls of Unlock at once, which wait for the same delete, one returns nil and the other ErrUnlocked.
 func TestOneOfTwoCallsOfUnlockReportsTheEnd(t *testing.T) {
-	onClient(t, func(tb *table, conn *zk.Conn) {
+	withClient(t, func(tb *serverTest, conn *zk.Conn) {
 		l := tb.mustLock(tb.mutex(conn), nil)
-		slow := tb.srv.Hold(of(conn.SessionID(), jute.OpDelete, ""))
+		slow := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpDelete, ""))
 		unlock := func() error { return l.Unlock(context.Background()) }
 		first, second := aside(unlock), aside(unlock)
 		synctest.Wait()
@@ -203,133 +205,127 @@ func TestOneOfTwoCallsOfUnlockReportsTheEnd(t *testing.T) {
 	})
 }
 
-// TestShutdownReturnsWhenTheNodeOfAContenderThatGaveUpHasGone: then the client may be closed.
+// Shutdown waits until the node of a contender that gave up has gone: then the client may be closed.
 func TestShutdownReturnsWhenTheNodeOfAContenderThatGaveUpHasGone(t *testing.T) {
 	for what, op := range map[string]jute.Op{"first create": jute.OpCreate, "create": jute.OpMulti, "delete": jute.OpDelete} {
-		onTables(t, what+" is slow", func(tb *table) {
-			tb.makeTop()
+		onServerCase(t, what+" is slow", func(tb *serverTest) {
+			tb.makeParent()
 			conn := tb.connectAs(ordinary{})
 			m := tb.mutex(conn)
 			if op == jute.OpMulti {
-				require.NoError(tb, tb.mustLock(m, zklock.NewOwner("earlier")).Unlock(context.Background()))
+				tb.lockAndUnlock(m)
 			}
 			holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
-			slow := tb.srv.Hold(of(conn.SessionID(), op, ""))
-			tb.givesUp(m)
+			slow := tb.srv.Hold(requestOf(conn.SessionID(), op, ""))
+			tb.comeAndGiveUp(m)
 			<-slow.Hit()
 
 			began := time.Now()
-			require.ErrorIs(tb, m.Shutdown(limited(tb, time.Second)), context.DeadlineExceeded)
+			require.ErrorIs(tb, m.Shutdown(within(tb, time.Second)), context.DeadlineExceeded)
 			require.Equal(tb, time.Second, time.Since(began))
 			done := aside(func() error { return m.Shutdown(context.Background()) })
 			synctest.Wait()
 			require.Empty(tb, done, "the node of the contender is in the queue")
 			slow.Release()
 			require.NoError(tb, <-done)
-			require.Len(tb, tb.srv.Children(top), 1)
+			require.Len(tb, tb.srv.Children(lockPath), 1)
 			for _, w := range tb.srv.Watches() {
 				_, there := tb.srv.Node(w.Path)
 				require.True(tb, there, "it watches the node that it has given up: %v", w.Path)
 			}
-			require.NoError(tb, holder.Unlock(context.Background()))
+			tb.mustUnlock(holder)
 		})
 	}
 }
 
-// TestShutdownReturnsForAContenderWhoseCreateWasNotSent: no server can be reached, and there is no node to look for.
+// Shutdown does not wait for a server if a contender gave up before its create was sent: there is no node to look for.
 func TestShutdownReturnsForAContenderWhoseCreateWasNotSent(t *testing.T) {
-	onOrdinary(t, func(tb *table, conn *zk.Conn) {
+	withOrdinaryClient(t, func(tb *serverTest, conn *zk.Conn) {
 		m, id := tb.mutex(conn), conn.SessionID()
 		tb.srv.LoseRequest(zkserver.On(zkserver.OpConnect, "")).Every()
 		tb.srv.Cut(id)
 		synctest.Wait()
-		require.ErrorIs(tb, testenv.Err(m.Lock(limited(tb, 5*time.Second), nil)), context.DeadlineExceeded)
-		require.NoError(tb, m.Shutdown(limited(tb, 10*time.Second)), "it waits for a server")
+		require.ErrorIs(tb, testenv.Err(m.Lock(within(tb, 5*time.Second), nil)), context.DeadlineExceeded)
+		require.NoError(tb, m.Shutdown(within(tb, 10*time.Second)), "it waits for a server")
 	})
 }
 
-// TestALateUnlockOfALostLeaseTakesNothingFromTheNextOne: the owner locks again
-// before it unlocks the lost lease, and still holds the lock after that.
+// An owner that locks again before it unlocks a lost lease still holds the lock after that Unlock.
 func TestALateUnlockOfALostLeaseTakesNothingFromTheNextOne(t *testing.T) {
-	onClient(t, func(tb *table, conn *zk.Conn) {
+	withClient(t, func(tb *serverTest, conn *zk.Conn) {
 		m, owner := tb.mutex(conn), zklock.NewOwner("owner")
 		lost := tb.mustLock(m, owner)
 		tb.srv.Expire(conn.SessionID())
 		<-lost.Lost()
 		again := tb.mustLock(m, owner)
-		require.ErrorIs(tb, lost.Unlock(limited(tb, time.Minute)), zklock.ErrLost)
+		require.ErrorIs(tb, lost.Unlock(within(tb, time.Minute)), zklock.ErrLost)
 		require.Equal(tb, 1, m.Holds(owner))
-		inner := testenv.Must(m.TryLock(limited(tb, time.Minute), owner))(tb, "the owner is kept out by itself")
+		inner := testenv.Must(m.TryLock(within(tb, time.Minute), owner))(tb, "the owner is kept out by itself")
 		require.Equal(tb, again.Token(), inner.Token())
-		require.NoError(tb, inner.Unlock(limited(tb, time.Minute)))
-		require.NoError(tb, again.Unlock(limited(tb, time.Minute)))
+		require.NoError(tb, inner.Unlock(within(tb, time.Minute)))
+		require.NoError(tb, again.Unlock(within(tb, time.Minute)))
 	})
 }
 
-// TestShutdownRefusesNewLocksAndNamesWhatIsUnderWay: an owner that waits already gets
-// its turn, and the holder may lock again.
+// After Shutdown, new owners are refused, and those that wait or hold go on. Its error names what is under way.
 func TestShutdownRefusesNewLocksAndNamesWhatIsUnderWay(t *testing.T) {
-	onOrdinary(t, func(tb *table, conn *zk.Conn) {
+	withOrdinaryClient(t, func(tb *serverTest, conn *zk.Conn) {
 		m, holder, other := tb.mutex(conn), zklock.NewOwner("the holder"), tb.mustLock(tb.mutex(tb.connect()), nil)
-		next, _ := tb.mayGiveUp(m, holder)
-		waiter := waits(m)
+		next, _ := tb.startGivingUp(m, holder)
+		waiter := startWaiter(m)
 		ended := func(all string) {
 			tb.Helper()
-			err := m.Shutdown(limited(tb, time.Second))
+			err := m.Shutdown(within(tb, time.Second))
 			require.ErrorIs(tb, err, context.DeadlineExceeded)
 			require.True(tb, strings.HasSuffix(err.Error(), ": "+all), err)
 		}
 		ended("owners that wait for the lock: 2")
-		require.NoError(tb, other.Unlock(context.Background()))
-		first := gets(tb, next)
+		tb.mustUnlock(other)
+		first := leaseOf(tb, next)
 		ended(first.Node() + ` is held by "the holder"; owners that wait for the lock: 1`)
 		for _, lock := range []func(context.Context, *zklock.Owner) (*zklock.Lease, error){m.Lock, m.TryLock} {
-			_, err := lock(limited(tb, time.Minute), nil)
+			_, err := lock(within(tb, time.Minute), nil)
 			require.ErrorIs(tb, err, zklock.ErrShutdown)
 			require.NotErrorIs(tb, err, zklock.ErrHeld)
-			require.ErrorContains(tb, err, top)
+			require.ErrorContains(tb, err, lockPath)
 		}
-		require.ErrorIs(tb, m.Do(limited(tb, time.Minute), nil, nil), zklock.ErrShutdown, "it would call nil")
+		require.ErrorIs(tb, m.Do(within(tb, time.Minute), nil, nil), zklock.ErrShutdown, "it would call nil")
 		require.NoError(tb, tb.mustLock(m, holder).Unlock(context.Background()))
-		require.NoError(tb, first.Unlock(context.Background()))
-		second := gets(tb, waiter)
-		stays := tb.srv.Hold(of(conn.SessionID(), jute.OpDelete, ""))
-		require.ErrorIs(tb, second.Unlock(limited(tb, time.Second)), context.DeadlineExceeded)
+		tb.mustUnlock(first)
+		second := leaseOf(tb, waiter)
+		stays := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpDelete, ""))
+		require.ErrorIs(tb, second.Unlock(within(tb, time.Second)), context.DeadlineExceeded)
 		ended(second.Node() + " is being deleted")
 		stays.Release()
 		require.NoError(tb, m.Shutdown(context.Background()))
 		require.NoError(tb, m.Shutdown(context.Background()), "again")
-		canceled, cancel := context.WithCancel(context.Background())
-		cancel()
-		require.NoError(tb, m.Shutdown(canceled), "nothing is under way")
-		require.Empty(tb, tb.srv.Children(top))
+		require.NoError(tb, m.Shutdown(within(tb, 0)), "nothing is under way")
+		require.Empty(tb, tb.srv.Children(lockPath))
 	})
 }
 
-// TestShutdownWaitsForNoOtherMutex: the proof that is under way is that of another
-// Mutex of the client, and no server answers it.
+// Shutdown does not wait for the proof that another Mutex of the same client needs, and that no server answers.
 func TestShutdownWaitsForNoOtherMutex(t *testing.T) {
-	onOrdinary(t, func(tb *table, conn *zk.Conn) {
+	withOrdinaryClient(t, func(tb *serverTest, conn *zk.Conn) {
 		id, m := conn.SessionID(), tb.mutex(conn)
-		require.NoError(tb, tb.mustLock(m, nil).Unlock(context.Background()))
+		tb.lockAndUnlock(m)
 		holder := tb.mustLock(tb.mutexAt("/other", conn), nil) // of the same client
-		proof := tb.srv.Hold(of(id, jute.OpSync, ""))
+		proof := tb.srv.Hold(requestOf(id, jute.OpSync, ""))
 		<-proof.Hit()
-		require.NoError(tb, m.Shutdown(limited(tb, time.Second)))
+		require.NoError(tb, m.Shutdown(within(tb, time.Second)))
 		proof.Release()
-		require.NoError(tb, holder.Unlock(context.Background()))
+		tb.mustUnlock(holder)
 	})
 }
 
-// TestShutdownReturnsWhenTheProofIsOver: the lock has been let go while a proof of the
-// session was under way, whose last request is answered late.
+// Shutdown waits for a proof that was under way when the lock was released, and whose last request is answered late.
 func TestShutdownReturnsWhenTheProofIsOver(t *testing.T) {
-	onClient(t, func(tb *table, conn *zk.Conn) {
+	withClient(t, func(tb *serverTest, conn *zk.Conn) {
 		id, m := conn.SessionID(), tb.mutex(conn)
 		holder := tb.mustLock(m, zklock.NewOwner("holder"))
-		proof := tb.srv.Hold(of(id, jute.OpSync, ""))
+		proof := tb.srv.Hold(requestOf(id, jute.OpSync, ""))
 		<-proof.Hit()
-		last := tb.srv.HoldReply(of(id, jute.OpMulti, ""))
+		last := tb.srv.HoldReply(requestOf(id, jute.OpMulti, ""))
 		unlocked := aside(func() error { return holder.Unlock(context.Background()) })
 		synctest.Wait() // its delete is behind the sync
 		proof.Release()
@@ -343,15 +339,15 @@ func TestShutdownReturnsWhenTheProofIsOver(t *testing.T) {
 	})
 }
 
-// TestTheEventOfOneLockEndsTheLeasesOfAll: the client has been closed while no server answered, and the session goes
-// on without it. Only one of its locks has a watch, and gets the event.
+// A client that is closed while no server answers ends the leases of all its locks, although only one of them has a
+// watch, which gets the event. The session goes on without the client.
 func TestTheEventOfOneLockEndsTheLeasesOfAll(t *testing.T) {
-	onClient(t, func(tb *table, conn *zk.Conn) {
+	withClient(t, func(tb *serverTest, conn *zk.Conn) {
 		watched := tb.mustLock(tb.mutex(conn), zklock.NewOwner("watched"))
 		time.Sleep(3 * time.Second) // until its node is watched, and the session has just been proved
 		alone := tb.mustLock(tb.mutexAt("/other", conn), zklock.NewOwner("alone"))
 		id := conn.SessionID()
-		tb.srv.Hold(from(id)).Every()
+		tb.srv.Hold(anyFrom(id)).Every()
 		conn.Close()
 		tb.srv.Cut(id)
 		<-watched.Lost()
@@ -360,16 +356,15 @@ func TestTheEventOfOneLockEndsTheLeasesOfAll(t *testing.T) {
 	})
 }
 
-// TestAWaiterReturnsThoughItsClientHangsInClose, as one of zk.Connect may, and calls no watch off: a request of another
-// lock has noticed it.
+// A waiter returns although its client hangs in Close, as zk.Connect's may: a request of another lock has noticed that.
 func TestAWaiterReturnsThoughItsClientHangsInClose(t *testing.T) {
-	onTable(t, func(tb *table) {
-		conn := bubble.Connect(tb, tb.srv.Dial, 10*time.Second, three, zk.WithEventCallback(func(ev zk.Event) {
+	onServer(t, func(tb *serverTest) {
+		conn := bubble.Connect(tb, tb.srv.Dial, 10*time.Second, threeServers, zk.WithEventCallback(func(ev zk.Event) {
 			if ev.Type == zk.EventSession && ev.State == zk.StateDisconnected {
 				time.Sleep(30 * time.Second) // of virtual time: it hangs
 			}
 		}))
-		holder, waiter := tb.mustLock(tb.mutex(conn), nil), waits(tb.mutex(conn))
+		holder, waiter := tb.mustLock(tb.mutex(conn), nil), startWaiter(tb.mutex(conn))
 		tb.srv.Cut(conn.SessionID())
 		conn.Close()
 		<-holder.Lost()
@@ -379,7 +374,7 @@ func TestAWaiterReturnsThoughItsClientHangsInClose(t *testing.T) {
 	})
 }
 
-// A record is a logger of package zk or a handler of package slog.
+// A record keeps the lines of zklock: it is a logger of package zk, and a writer for a handler of package slog.
 type record struct {
 	mu    sync.Mutex
 	lines []string
@@ -393,6 +388,7 @@ func (r *record) add(line string) {
 	}
 }
 
+// A slowRecord is a record of which each write takes a second.
 type slowRecord struct{ record }
 
 func (r *slowRecord) Write(b []byte) (int, error) {
@@ -403,22 +399,21 @@ func (r *slowRecord) Write(b []byte) (int, error) {
 func (r *record) Printf(format string, a ...any) { r.add(fmt.Sprintf(format, a...)) }
 func (r *record) Write(b []byte) (int, error)    { r.add(string(b)); return len(b), nil }
 
-// TestTheLogHasOneLineForWhatCannotBeAnError: a session timeout that is not known, and a
-// client that is closed before Shutdown. Its session ends: the next holder is in before Lost closes.
+// The log has one line for each mistake that no error can report: a session timeout that is not known, and a client
+// that is closed before Shutdown. The session of that client ends: the next holder is in before Lost closes.
 func TestTheLogHasOneLineForWhatCannotBeAnError(t *testing.T) {
-	onTable(t, func(tb *table) {
+	onServer(t, func(tb *serverTest) {
 		ofZK, ofConnect := new(record), new(record)
 		before := zk.DefaultLogger
 		zk.DefaultLogger = ofZK
 		tb.Cleanup(func() { zk.DefaultLogger = before })
 		ordinary := tb.connectAs(ordinary{})
-		conn, err := zkconn.Connect(context.Background(), three, 10*time.Second, zkconn.WithDialer(tb.srv.Dial),
-			zkconn.WithLogger(slog.New(slog.NewTextHandler(ofConnect, nil))))
-		require.NoError(tb, err)
+		conn := testenv.Must(zkconn.Connect(context.Background(), threeServers, 10*time.Second, zkconn.WithDialer(tb.srv.Dial),
+			zkconn.WithLogger(slog.New(slog.NewTextHandler(ofConnect, nil)))))(tb)
 		for range 2 {
 			for _, c := range []*zk.Conn{ordinary, conn} {
-				m := testenv.Must(zklock.New(c, top))(tb)
-				require.NoError(tb, tb.mustLock(m, nil).Unlock(context.Background()))
+				m := testenv.Must(zklock.New(c, lockPath))(tb)
+				tb.lockAndUnlock(m)
 			}
 		}
 		synctest.Wait() // what is written is written
@@ -428,11 +423,11 @@ func TestTheLogHasOneLineForWhatCannotBeAnError(t *testing.T) {
 		require.Len(tb, ofZK.lines, 1)
 		require.Empty(tb, ofConnect.lines)
 
-		m := testenv.Must(zklock.New(conn, top))(tb)
+		m := testenv.Must(zklock.New(conn, lockPath))(tb)
 		holder := tb.mustLock(m, nil)
-		waiter, next := lockAside(context.Background(), m, nil), waits(tb.mutex(tb.connect())) // until they wait
+		waiter, next := lockAside(context.Background(), m, nil), startWaiter(tb.mutex(tb.connect())) // until they wait
 		conn.Close()
-		passes(tb, next)
+		getAndUnlock(tb, next)
 		require.False(tb, isClosed(holder.Lost()))
 		<-holder.Lost()
 		require.ErrorIs(tb, (<-waiter).err, zk.ErrClosing)
@@ -447,11 +442,10 @@ func TestTheLogHasOneLineForWhatCannotBeAnError(t *testing.T) {
 	})
 }
 
-// TestStatsCountWhatHappens: a first owner, one that gets the lock from it in memory, one
-// that loses it, and one that tries.
+// Stats counts owners that get the lock, also in memory, lose it, are refused, or queue again.
 func TestStatsCountWhatHappens(t *testing.T) {
-	onTable(t, func(tb *table) {
-		tb.makeTop()
+	onServer(t, func(tb *serverTest) {
+		tb.makeParent()
 		conn := tb.connectAs(ordinary{})
 		m := tb.mutex(conn, zklock.WithHandOver(16, time.Hour))
 		require.Zero(tb, m.Stats())
@@ -462,15 +456,15 @@ func TestStatsCountWhatHappens(t *testing.T) {
 		}
 		first := tb.mustLock(m, nil)
 		began := m.Stats()
-		waiters := queued(m, 2)
+		waiters := startWaiters(m, 2)
 		time.Sleep(time.Second)
-		tb.isHeld(m)
+		tb.requireHeld(m)
 		want := zklock.Stats{Waiting: 2, Held: 1, Acquired: 1, Refused: 1, WaitDuration: began.WaitDuration, HoldDuration: began.HoldDuration + time.Second}
 		shows(want)
 
-		require.NoError(tb, first.Unlock(context.Background()))
-		passes(tb, waiters[0])
-		held := gets(tb, waiters[1])
+		tb.mustUnlock(first)
+		getAndUnlock(tb, waiters[0])
+		held := leaseOf(tb, waiters[1])
 		time.Sleep(3 * time.Second)
 		want.Waiting, want.Acquired, want.HandedOn = 0, 3, 2
 		want.WaitDuration += 2 * time.Second // of two owners
@@ -493,7 +487,7 @@ func TestStatsCountWhatHappens(t *testing.T) {
 		}
 		want.Refused += 2
 		shows(want)
-		list := tb.srv.Hold(of(conn.SessionID(), jute.OpGetChildren2, top))
+		list := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpGetChildren2, lockPath))
 		ctx, cancel := context.WithCancel(context.Background())
 		tried := aside(func() error { _, err := m.TryLock(ctx, nil); return err })
 		<-list.Hit()
@@ -502,16 +496,16 @@ func TestStatsCountWhatHappens(t *testing.T) {
 		require.ErrorIs(tb, <-tried, context.Canceled)
 		synctest.Wait() // until its node has gone
 		shows(want)
-		waiter := queues(m)
+		waiter := enqueue(m)
 		tb.srv.Expire(conn.SessionID())
 		time.Sleep(time.Minute) // until it has queued again
 		want.Waiting, want.Retried = 1, 1
 		shows(want)
-		require.NoError(tb, stranger.Unlock(context.Background()))
-		held = gets(tb, waiter)
-		waiter = queues(m)              // of virtual time: the waiter waits in memory
+		tb.mustUnlock(stranger)
+		held = leaseOf(tb, waiter)
+		waiter = enqueue(m)             // it waits in memory
 		tb.srv.Expire(conn.SessionID()) // it has no node to lose
-		passes(tb, waiter)
+		getAndUnlock(tb, waiter)
 		require.ErrorIs(tb, held.Unlock(context.Background()), zklock.ErrLost)
 		stats := m.Stats()
 		require.EqualValues(tb, 5, stats.Acquired)

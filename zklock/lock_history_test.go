@@ -50,7 +50,7 @@ type tokenHold struct {
 	leased, unlocked int64      // when the first lease was there, and when Unlock was first called
 }
 
-type kind string
+type kind string // of an operation
 
 const (
 	opLock    kind = "Lock"
@@ -59,7 +59,7 @@ const (
 	opLost    kind = "Lost"
 )
 
-// An op is one operation. Times are in virtual nanoseconds, and within a nanosecond in the order of events.
+// An operation is one call, or a loss. Its times are virtual nanoseconds, with eventBits below that order the events.
 type operation struct {
 	kind   kind
 	lane   int    // where it is drawn: 0 for what is lost
@@ -70,7 +70,7 @@ type operation struct {
 	err    error
 	taken  bool // lost by an operator's doing
 	beside bool // a node was cached when it was called
-	excuse bool
+	excuse bool // its result may be one that the model does not allow, see excuseLocked
 }
 
 const (
@@ -217,7 +217,8 @@ var model = porcupine.Model{
 	DescribeState: func(s any) string { return fmt.Sprintf("%+v", s) },
 }
 
-func step(s state, o *operation) (bool, state) { // whether the model allows o in the state s, and the state after it
+// step reports whether the model allows o in the state s, and returns the state after it.
+func step(s state, o *operation) (bool, state) {
 	mine := s.token == o.token && s.owner == o.owner
 	switch o.kind {
 	case opLock, opTryLock:
@@ -278,8 +279,7 @@ func (h *history) lossOf(o *operation) *operation {
 	return nil
 }
 
-// checkLossesLocked looks for leases that are lost for no reason, and for those that
-// an operator took and whose Lost did not close in time.
+// checkLossesLocked looks for leases lost for no reason, and those whose Lost did not close after an operator's act.
 func (h *history) checkLossesLocked() {
 	for _, o := range h.ops {
 		at := o.call
@@ -301,8 +301,7 @@ func (h *history) checkLossesLocked() {
 	}
 }
 
-// calmLocked reports whether there was no fault in the session timeout before a
-// time. A lease survives a mild fault, but not as many as may come together.
+// calmLocked reports whether there was no fault for a session timeout. A lease survives a mild fault, but not many.
 func (h *history) calmLocked(at int64) bool {
 	return !slices.ContainsFunc(h.faults, func(f porcupine.Annotation) bool {
 		return f.Start <= at && (f.End == 0 || f.End >= at-int64(sessionTimeout)<<eventBits)
@@ -363,6 +362,7 @@ func schedules() int {
 	return cmp.Or(*historyCount, 50)
 }
 
+// No two contenders hold the lock at once, and tokens grow, in the histories of random schedules of clients and faults.
 func TestHistoriesAreLinearizable(t *testing.T) {
 	testenv.Embedded(t, "in virtual time, on a server that misbehaves on command")
 	t.Parallel() // it computes while TestTheProgramInTheReadmeRuns waits
@@ -398,7 +398,7 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 // caching keeps each node for some seconds, in which other clients come.
 var caching = subject{caches: true, options: []zklock.Option{zklock.WithCaching(2 * time.Second), zklock.CachingFrom(0)}}
 
-// Each of these locks has one fault. The check above must see it.
+// faulty are locks that have one fault each. The check of histories must find it.
 var faulty = map[string]subject{
 	"a waiter takes the lock for its own after a second": {wrap: func(inner acquireFunc) acquireFunc {
 		return func(ctx context.Context, owner *zklock.Owner, try bool) (leaseUnderTest, error) {
@@ -440,6 +440,7 @@ func TestHistoriesShowWhatIsBroken(t *testing.T) {
 	}
 }
 
+// wrapping makes a wrap of a subject from one of its leases.
 func wrapping(wrap func(leaseUnderTest) leaseUnderTest) func(acquireFunc) acquireFunc {
 	return func(inner acquireFunc) acquireFunc {
 		return func(ctx context.Context, owner *zklock.Owner, try bool) (leaseUnderTest, error) {

@@ -27,7 +27,7 @@ import (
 
 const (
 	sessionTimeout = 10 * time.Second
-	lockPath       = "/history/lock"
+	historyPath    = "/history/lock"
 )
 
 // A subject is the lock under test: the one of this package, or one that was made of it with a fault.
@@ -48,7 +48,7 @@ type leaseUnderTest interface {
 }
 
 func (s subject) open(t *testing.T, conn *zk.Conn) acquireFunc {
-	m := testenv.Must(zklock.New(conn, lockPath, append([]zklock.Option{zklock.WithSessionTimeout(sessionTimeout)}, s.options...)...))(t)
+	m := testenv.Must(zklock.New(conn, historyPath, append([]zklock.Option{zklock.WithSessionTimeout(sessionTimeout)}, s.options...)...))(t)
 	direct := func(ctx context.Context, owner *zklock.Owner, try bool) (leaseUnderTest, error) {
 		if try {
 			return m.TryLock(ctx, owner)
@@ -87,8 +87,7 @@ type stage struct {
 	stop     chan struct{}   // closed when all clients have done their work
 }
 
-// playSchedule lets some clients use a lock while an operator makes faults, all
-// drawn from seed, and returns the history of their operations.
+// playSchedule has clients use a lock while an operator makes faults, all drawn from seed, and returns their history.
 func playSchedule(t *testing.T, seed uint64, lock subject) *history {
 	h := &history{seed: seed, holds: make(map[int64]*tokenHold), taken: make(map[string]int64)}
 	bubble.Test(t, func(t *testing.T) {
@@ -130,10 +129,7 @@ func playSchedule(t *testing.T, seed uint64, lock subject) *history {
 			}
 		}
 		done := make(chan struct{})
-		go func() {
-			clients.Wait()
-			close(done)
-		}()
+		go func() { clients.Wait(); close(done) }()
 		s.operate(done)
 		select {
 		case <-done:
@@ -151,19 +147,18 @@ func playSchedule(t *testing.T, seed uint64, lock subject) *history {
 
 func (s *stage) must(_ any, err error) { require.NoError(s.t, err) }
 
-// nothingLeft waits until the nodes that were given up are deleted. Then no request
-// may be under way, because the client has a data race if it is closed meanwhile.
+// nothingLeft waits until nodes that were given up are deleted, and no request is under way when the client closes.
 func (s *stage) nothingLeft(caches bool) {
 	time.Sleep(3 * sessionTimeout) // whatever goes on in the background has ended by now
 	synctest.Wait()
 	if caches {
 		// The watch on the parent may be there: see (j) of docs/client.md. It goes with the next contender.
-		_, err := s.admin.Create(lockPath+"/contender", nil, 0, zk.WorldACL(zk.PermAll))
+		_, err := s.admin.Create(historyPath+"/contender", nil, 0, zk.WorldACL(zk.PermAll))
 		if !errors.Is(err, zk.ErrNoNode) { // the operator has deleted the parent
-			s.must(nil, cmp.Or(err, s.admin.Delete(lockPath+"/contender", -1)))
+			s.must(nil, cmp.Or(err, s.admin.Delete(historyPath+"/contender", -1)))
 		}
 	}
-	if nodes, watches := s.srv.Children(lockPath), s.srv.Watches(); len(nodes)+len(watches) > 0 {
+	if nodes, watches := s.srv.Children(historyPath), s.srv.Watches(); len(nodes)+len(watches) > 0 {
 		s.problem("left behind: nodes %v, watches %v", nodes, watches)
 	}
 }
@@ -224,7 +219,7 @@ func (c *client) lock() leaseUnderTest {
 	o := c.begin(k, c.lane, c.owner.String(), 0)
 	if c.caches && k == opTryLock {
 		c.mu.Lock()
-		o.beside = slices.ContainsFunc(c.srv.Children(lockPath), func(name string) bool { return c.isCachedLocked(lockPath + "/" + name) })
+		o.beside = slices.ContainsFunc(c.srv.Children(historyPath), func(name string) bool { return c.isCachedLocked(historyPath + "/" + name) })
 		c.mu.Unlock()
 	}
 	l, err := c.acquire(ctx, c.owner, k == opTryLock)
@@ -278,7 +273,7 @@ func (s *stage) operate(done <-chan struct{}) {
 			}
 			return r.Session == session && skip < 0
 		}
-		all := from(session)
+		all := anyFrom(session)
 		hold := func(d time.Duration, over func(), held ...*zkserver.Fault) {
 			faults = append(faults, held...)
 			if end := time.Now().Add(d); calm.Before(end) {
@@ -311,7 +306,7 @@ func (s *stage) operate(done <-chan struct{}) {
 		case 5:
 			over := s.fault("an operator deletes the parent when it is empty")
 			for range 50 {
-				if s.admin.Delete(lockPath, -1) == nil {
+				if s.admin.Delete(historyPath, -1) == nil {
 					break
 				}
 				time.Sleep(drawDuration(s.r, time.Millisecond, 500*time.Millisecond)) // until it may be empty
@@ -325,8 +320,8 @@ func (s *stage) operate(done <-chan struct{}) {
 			s.noteTaken(func(node zkserver.Node) bool { return node.Stat.EphemeralOwner == session })
 			s.srv.Expire(session)
 		case 8:
-			if names := s.srv.Children(lockPath); len(names) > 0 {
-				node := lockPath + "/" + names[s.r.IntN(len(names))]
+			if names := s.srv.Children(historyPath); len(names) > 0 {
+				node := historyPath + "/" + names[s.r.IntN(len(names))]
 				s.fault("an operator deletes %s", node)()
 				s.noteTaken(func(n zkserver.Node) bool { other, _ := s.srv.Node(node); return n.Stat.Czxid == other.Stat.Czxid })
 				if err := s.admin.Delete(node, -1); !errors.Is(err, zk.ErrNoNode) {
@@ -348,11 +343,11 @@ func (s *stage) operate(done <-chan struct{}) {
 // target chooses a session, often that of the holder.
 func (s *stage) target() int {
 	n := s.r.IntN(len(s.sessions))
-	names := s.srv.Children(lockPath)
+	names := s.srv.Children(historyPath)
 	if s.r.IntN(2) == 0 || len(names) == 0 {
 		return n
 	}
-	holder, _ := s.srv.Node(lockPath + "/" + names[0])
+	holder, _ := s.srv.Node(historyPath + "/" + names[0])
 	for i, conn := range s.sessions {
 		if conn.SessionID() == holder.Stat.EphemeralOwner {
 			return i
@@ -365,9 +360,9 @@ func (s *stage) target() int {
 func (s *stage) noteTaken(gone func(node zkserver.Node) bool) {
 	synctest.Wait()
 	var nodes []string
-	for _, name := range s.srv.Children(lockPath) {
-		if node, ok := s.srv.Node(lockPath + "/" + name); ok && gone(node) {
-			nodes = append(nodes, lockPath+"/"+name)
+	for _, name := range s.srv.Children(historyPath) {
+		if node, ok := s.srv.Node(historyPath + "/" + name); ok && gone(node) {
+			nodes = append(nodes, historyPath+"/"+name)
 		}
 	}
 	s.take(nodes...)
@@ -376,7 +371,7 @@ func (s *stage) noteTaken(gone func(node zkserver.Node) bool) {
 func (s *stage) revoke() {
 	ctx, cancel := context.WithTimeout(s.limit, time.Second)
 	defer cancel()
-	m, err := zklock.New(s.admin, lockPath)
+	m, err := zklock.New(s.admin, historyPath)
 	require.NoError(s.t, err)
 	queue, err := m.Participants(ctx)
 	require.NoError(s.t, err)

@@ -32,11 +32,11 @@ import (
 
 func TestMain(m *testing.M) {
 	zk.DefaultLogger = log.New(io.Discard, "", 0)
-	debug.SetGCPercent(400) // a client of the library is born with 1.5 MB of garbage
+	debug.SetGCPercent(400) // to open a client leaves 1.5 MB of garbage
 	locktest.Main(m)
 }
 
-// contender makes one with the methods of step 3, for the suite.
+// contender makes a contender that has the methods which the suites call.
 func contender(conn *zk.Conn, path string, options ...zklock.Option) locktest.ContextLock {
 	s := leaseSubject(options...)
 	return locktest.NewContender(s, s.Open(conn, path)("contender"))
@@ -59,7 +59,7 @@ func TestLostReplies(t *testing.T) {
 	})
 }
 
-// locks is the subject of the suite for any lock.
+// locks is the subject of the suite for any lock. The first contender sends 3 requests, the others 5, 6, 7, 7, ….
 func locks(options ...zklock.Option) locktest.Subject {
 	return locktest.Subject{
 		New: func(conn *zk.Conn, path string) locktest.Lock {
@@ -69,7 +69,7 @@ func locks(options ...zklock.Option) locktest.Subject {
 		Queue:        true,
 		Requeues:     true,
 		WakeUps:      func(waiting int) int { return min(waiting, 2) },
-		Requests:     func(n int) int { return []int{0, 3, 3 + 5, 3 + 5 + 6}[min(n, 3)] + 7*max(n-3, 0) }, // 7 by each after the third
+		Requests:     func(n int) int { return []int{0, 3, 3 + 5, 3 + 5 + 6}[min(n, 3)] + 7*max(n-3, 0) },
 	}
 }
 
@@ -98,6 +98,7 @@ func mutexAt(conn *zk.Conn, path string, options ...zklock.Option) *zklock.Mutex
 	return m
 }
 
+// An ownedLock is a Mutex with the owner for whom it is locked.
 type ownedLock struct {
 	mutex *zklock.Mutex
 	owner *zklock.Owner
@@ -123,25 +124,26 @@ func TestFaultsWithCaching(t *testing.T) {
 	exploretest.Faults(t, steps.ZklockWith(player.SessionTimeout, caching.options...))
 }
 
-const keeps = 2100 * time.Millisecond // a node of caching.options, until it has been deleted, too
+// keeps is how long a node of caching.options stays: WithCaching's 2 s, and the time until it has been deleted.
+const keeps = 2100 * time.Millisecond
 
-// TestSuitesWithCaching: what differs is what WithCaching says of Unlock, and no more.
+// A Mutex that caches passes the suites, except for what the doc of WithCaching says of Unlock: the cases of differs.
 func TestSuitesWithCaching(t *testing.T) {
 	testenv.Landing(t, "plays on what others play without caching")
 	testenv.RacedAtLength(t, "the suites without caching, and the forced schedules with it, run the same lines")
 	t.Parallel()
-	differs := map[string]string{
+	differs := map[string]string{ // a part of the message of each case that may fail
 		"a holder whose node is deleted is notified":                                `"zklock: the lock was lost" in chain but got nil`,
 		"an Unlock that fails can be tried again":                                   "Unlock sends no request",
 		"an owner whose Unlock has failed does not get in without a node":           "Should NOT be empty",
 		"Unlock returns though no server answers and the node goes later":           `"context deadline exceeded" in chain but got nil`,
 		"Unlock of a holder that is cut off is not carried out in the next session": `"zklock: the lock was lost" in chain but got nil`,
 	}
-	one, withLeases, withOwners := locks(caching.options...), leaseSubject(caching.options...), owners(caching.options...)
-	one.Keeps, withLeases.Keeps, withOwners.Keeps = keeps, keeps, keeps
-	alone := one.Requests
-	one.Requests = func(n int) int { return alone(n) + n - 1 } // each lists the queue, and the last one's node is there
-	for name, s := range map[string]locktest.Suite{"Lock": one, "Leases": withLeases, "Owners": withOwners} {
+	anyLock, withLeases, withOwners := locks(caching.options...), leaseSubject(caching.options...), owners(caching.options...)
+	anyLock.Keeps, withLeases.Keeps, withOwners.Keeps = keeps, keeps, keeps
+	uncached := anyLock.Requests
+	anyLock.Requests = func(n int) int { return uncached(n) + n - 1 } // n more lists, and no delete of the last node
+	for name, s := range map[string]locktest.Suite{"Lock": anyLock, "Leases": withLeases, "Owners": withOwners} {
 		t.Run(name, func(t *testing.T) {
 			p := s.Plan()
 			j := p.Judge(t)
@@ -163,10 +165,10 @@ func TestLeases(t *testing.T) {
 }
 
 // connectOtherwise, if not nil, opens the clients of a table's tests.
-var connectOtherwise func(tb *table, o ensemble.Options) *zk.Conn
+var connectOtherwise func(tb *serverTest, o ensemble.Options) *zk.Conn
 
-// ordinaryClient opens one of zk.Connect, in place of ensemble.Connect's, which is of zkconn.Connect.
-func ordinaryClient(tb *table, o ensemble.Options) *zk.Conn {
+// ordinaryClient opens a client of zk.Connect. That of ensemble.Connect is one of zkconn.Connect.
+func ordinaryClient(tb *serverTest, o ensemble.Options) *zk.Conn {
 	return tb.connectAs(ordinary{buffer: o.Buffer, wrap: func(nc net.Conn) net.Conn {
 		if o.Wrap != nil {
 			nc = o.Wrap(nc)
@@ -176,13 +178,13 @@ func ordinaryClient(tb *table, o ensemble.Options) *zk.Conn {
 }
 
 // onEachClient plays a schedule with ensemble.Connect's client, and with an ordinary one.
-func onEachClient(t *testing.T, play func(tb *table)) {
+func withEachClient(t *testing.T, play func(tb *serverTest)) {
 	t.Helper()
-	onTable(t, play)
+	onServer(t, play)
 	t.Run("zk.Connect", func(t *testing.T) {
 		connectOtherwise = ordinaryClient
 		defer func() { connectOtherwise = nil }()
-		onTable(t, play)
+		onServer(t, play)
 	})
 }
 
@@ -205,35 +207,35 @@ func owners(options ...zklock.Option) locktest.OwnersSubject {
 
 func TestOwners(t *testing.T) { locktest.Run(t, owners()) }
 
-// TestTryLockBesideALockOfItsOwnerIsRefused at once if another owner of the Mutex is before it.
+// TryLock is refused at once if another owner of the Mutex is before it, though a Lock of its own owner waits.
 func TestTryLockBesideALockOfItsOwnerIsRefused(t *testing.T) {
-	onClient(t, func(tb *table, conn *zk.Conn) {
-		tb.create(conn, top, "", zk.FlagPersistent)
+	withClient(t, func(tb *serverTest, conn *zk.Conn) {
+		tb.create(conn, lockPath, "", zk.FlagPersistent)
 		m, owner := tb.mutex(conn), zklock.NewOwner("owner")
-		slow := tb.srv.Hold(creates(conn.SessionID()))
+		slow := tb.srv.Hold(createOf(conn.SessionID()))
 		first := lockAside(context.Background(), m, nil)
 		<-slow.Hit()
 		second := lockAside(context.Background(), m, owner)
 		synctest.Wait()
-		for range 2 { // before the other holds the lock, and then
-			require.ErrorIs(tb, testenv.Err(m.TryLock(limited(tb, time.Minute), owner)), zklock.ErrHeld)
+		for range 2 { // while the first owner waits for its create, and while it holds the lock
+			require.ErrorIs(tb, testenv.Err(m.TryLock(within(tb, time.Minute), owner)), zklock.ErrHeld)
 			slow.Release()
 			synctest.Wait()
 		}
-		passes(tb, first)
-		passes(tb, second)
+		getAndUnlock(tb, first)
+		getAndUnlock(tb, second)
 	})
 }
 
-// TestTryLockDoesNotWaitForALockThatCameAfterIt: another process is before both, which the list shows, and the Lock
-// goes on waiting: of another owner, or of the same one when the node of TryLock is being deleted.
+// TryLock is refused if another process is before it, although a Lock of the Mutex that came later goes on waiting. The
+// Lock comes during the list, for another owner, or during the delete of the node, for the same owner.
 func TestTryLockDoesNotWaitForALockThatCameAfterIt(t *testing.T) {
 	tries := zklock.NewOwner("tries")
 	for op, locks := range map[jute.Op]*zklock.Owner{jute.OpGetChildren2: nil, jute.OpDelete: tries} {
-		onClient(t, func(tb *table, conn *zk.Conn) {
+		withClient(t, func(tb *serverTest, conn *zk.Conn) {
 			m := tb.mutex(conn)
 			holder := tb.mustLock(tb.mutex(tb.connect()), nil)
-			late := tb.srv.HoldReply(of(conn.SessionID(), op, ""))
+			late := tb.srv.HoldReply(requestOf(conn.SessionID(), op, ""))
 			tried := aside(func() error { _, err := m.TryLock(context.Background(), tries); return err })
 			<-late.Hit()
 			waiter := lockAside(context.Background(), m, locks)
@@ -242,31 +244,33 @@ func TestTryLockDoesNotWaitForALockThatCameAfterIt(t *testing.T) {
 			synctest.Wait()
 			require.Len(tb, tried, 1, "it waits")
 			require.ErrorIs(tb, <-tried, zklock.ErrHeld)
-			handsOver(tb, holder, waiter)
+			handOver(tb, holder, waiter)
 		})
 	}
 }
 
-// TestTryLockBesideALockOfItsOwner gets the lock if Lock does, and ErrHeld once another
-// contender is known to be before it. That does not end Lock, whichever came first.
+// A TryLock beside a Lock of the same owner gets the lock if the Lock does. It is refused when another contender is
+// known to be before both, and the Lock goes on waiting, whichever of them came first.
 func TestTryLockBesideALockOfItsOwner(t *testing.T) {
-	for _, c := range []struct{ first, held bool }{{true, true}, {false, true}, {true, false}, {false, false}} {
-		onTables(t, fmt.Sprintf("Lock first: %v; held: %v", c.first, c.held), func(tb *table) {
+	for _, c := range []struct{ lockFirst, held bool }{
+		{lockFirst: true, held: true}, {held: true}, {lockFirst: true}, {},
+	} {
+		onServerCase(t, fmt.Sprintf("Lock first: %v; held: %v", c.lockFirst, c.held), func(tb *serverTest) {
 			conn := tb.connectAs(ordinary{})
 			m, owner := tb.mutex(conn), zklock.NewOwner("owner")
-			tb.create(conn, top, "", zk.FlagPersistent)
+			tb.create(conn, lockPath, "", zk.FlagPersistent)
 			var holder *zklock.Lease
 			if c.held {
 				holder = tb.mustLock(tb.mutex(tb.connect()), nil)
 			}
-			late := tb.srv.HoldReply(of(conn.SessionID(), jute.OpGetChildren2, ""))
+			late := tb.srv.HoldReply(requestOf(conn.SessionID(), jute.OpGetChildren2, ""))
 			tried, tries := make(chan locked, 2), 1
 			var waiter <-chan locked
 			try := func() {
 				l, err := m.TryLock(context.Background(), owner)
 				tried <- locked{l, err}
 			}
-			if c.first {
+			if c.lockFirst {
 				waiter = lockAside(context.Background(), m, owner)
 				synctest.Wait()
 				go try()
@@ -291,51 +295,51 @@ func TestTryLockBesideALockOfItsOwner(t *testing.T) {
 				require.EqualValues(tb, tries+1, m.Stats().Refused)
 				tries = 1
 				synctest.Wait()
-				unproved := tb.srv.Hold(func(r zkserver.Request) bool { return r.Session == conn.SessionID() && r.Op != jute.OpPing }).Every()
+				noProof := tb.srv.Hold(func(r zkserver.Request) bool { return r.Session == conn.SessionID() && r.Op != jute.OpPing }).Every()
 				time.Sleep(5 * time.Second) // until the session is not known to be safe
 				require.Empty(tb, waiter)
-				require.NoError(tb, holder.Unlock(context.Background()))
+				tb.mustUnlock(holder)
 				synctest.Wait()
 				go try() // it is the first, and needs a proof
 				synctest.Wait()
 				require.Empty(tb, waiter)
-				unproved.Release()
+				noProof.Release()
 			}
-			token := gets(tb, waiter).Token()
+			token := leaseOf(tb, waiter).Token()
 			for range tries {
-				require.Equal(tb, token, gets(tb, tried).Token())
+				require.Equal(tb, token, leaseOf(tb, tried).Token())
 			}
 			require.Equal(tb, tries+1, m.Holds(owner))
 		})
 	}
 }
 
-// TestWhatAnOptionWasGivenMayBeChangedAfterNew is for the race detector, too.
+// The data and the list of rights of an option may be changed after New, also while the node is made.
 func TestWhatAnOptionWasGivenMayBeChangedAfterNew(t *testing.T) {
-	onTable(t, func(tb *table) {
+	onServer(t, func(tb *serverTest) {
 		data, acl := []byte("the first words"), zk.WorldACL(zk.PermAll)
 		m := tb.mutex(tb.connectAs(ordinary{}), zklock.WithData(data), zklock.WithACL(acl))
 		holder := lockAside(context.Background(), m, zklock.NewOwner("holder"))
 		copy(data, "CHANGED") // while the node is made
 		acl[0].Perms = zk.PermAll &^ zk.PermAdmin
-		got := gets(tb, holder)
+		got := leaseOf(tb, holder)
 		queue := tb.participants(m)
 		require.Len(tb, queue, 1)
 		require.Equal(tb, "the first words", string(queue[0].Data))
-		for _, path := range []string{top, queue[0].Node} {
+		for _, path := range []string{lockPath, queue[0].Node} {
 			node, ok := tb.srv.Node(path)
 			require.True(tb, ok)
 			require.EqualValues(tb, zk.PermAll, node.ACL[0].Perms, path)
 		}
-		require.NoError(tb, got.Unlock(context.Background()))
+		tb.mustUnlock(got)
 	})
 }
 
-// TestAParentThatIsThereKeepsItsList, which decides whose nodes may be made and deleted. Clients
-// that have two passwords lead from one list to the next.
+// A parent that exists keeps its list of rights, which decides who may make and delete nodes. A password is changed in
+// steps: clients that have both contend with those that have one.
 func TestAParentThatIsThereKeepsItsList(t *testing.T) {
-	onTable(t, func(tb *table) {
-		admin := tb.makeTop()
+	onServer(t, func(tb *serverTest) {
+		admin := tb.makeParent()
 		list := func(password string) []zk.ACL { return zk.DigestACL(zk.PermAll, "orders", password) }
 		mutex := func(writes string, passwords ...string) *zklock.Mutex {
 			conn := tb.connect()
@@ -348,27 +352,27 @@ func TestAParentThatIsThereKeepsItsList(t *testing.T) {
 		lease := tb.mustLock(old, nil)
 		require.NoError(tb, admin.Delete(lease.Node(), -1), "the parent is open to everybody")
 		require.ErrorIs(tb, lease.Unlock(context.Background()), zklock.ErrLost)
-		testenv.Must(admin.SetACL(top, list("old"), -1))(tb)
+		testenv.Must(admin.SetACL(lockPath, list("old"), -1))(tb)
 		lease = tb.mustLock(old, nil)
 		require.ErrorIs(tb, admin.Delete(lease.Node(), -1), zk.ErrNoAuth)
 		testenv.Must(lease.Guard(context.Background(), guardNode))(tb)
 		below := guardNode + "/" + tb.marks(lease)[0] + "/x" // with which no later Guard could delete the mark
 		require.ErrorIs(tb, testenv.Err(admin.Create(below, nil, 0, everybody)), zk.ErrNoAuth)
 		require.ErrorIs(tb, testenv.Err(latest.Lock(context.Background(), nil)), zk.ErrNoAuth)
-		require.NoError(tb, lease.Unlock(context.Background()))
+		tb.mustUnlock(lease)
 		require.NoError(tb, admin.AddAuth("digest", []byte("orders:old")))
 		for _, parent := range []string{"old", "new"} {
-			testenv.Must(admin.SetACL(top, list(parent), -1))(tb)
-			for _, waiter := range []<-chan locked{queues(between), queues(both), queues(mutex("old", "old", "new"))} {
-				passes(tb, waiter)
+			testenv.Must(admin.SetACL(lockPath, list(parent), -1))(tb)
+			for _, waiter := range []<-chan locked{enqueue(between), enqueue(both), enqueue(mutex("old", "old", "new"))} {
+				getAndUnlock(tb, waiter)
 			}
 			require.NoError(tb, admin.AddAuth("digest", []byte("orders:new")))
 		}
-		passes(tb, queues(latest))
+		getAndUnlock(tb, enqueue(latest))
 	})
 }
 
-// TestAZeroValuePanicsWithASentence in each method, and not somewhere inside.
+// Each method of a zero or nil Mutex, Lease and Guard panics with a sentence that says where to get a good one.
 func TestAZeroValuePanicsWithASentence(t *testing.T) {
 	const mutex, lease = "zklock: a Mutex is made with New", "zklock: a Lease is what Lock or TryLock returns with a nil error"
 	const guard = "zklock: a Guard is what Lease.Guard returns with a nil error"
@@ -398,14 +402,13 @@ func TestExplore(t *testing.T) {
 	exploretest.Test(t, steps.Zklock())
 }
 
-// foreignLock makes a lock that does what zk.Lock does, which knows nothing of nodes that are cached; but its
-// names are not random, so that schedules repeat.
+// foreignLock makes a lock like zk.Lock, which knows no cached nodes. Its names are not random: schedules repeat.
 func foreignLock(conn *zk.Conn, path, name string) *broken.Lock {
 	return broken.With(broken.Manner{Prefix: "_c_" + name + "-lock-", AnyChild: true}, "none", conn, path)
 }
 
-// TestExploreACachedNode lets zk.Lock's shape, or others that cache, contend with a Mutex that keeps
-// its node for a second. And a crowd has its turns, which marks how many have gone, while nodes go by hand.
+// The explorer finds no violation by a Mutex that keeps its node for a second, beside a lock like zk.Lock or beside
+// others that cache; nor by a crowd of eight that marks how many have gone, while nodes go by hand.
 func TestExploreACachedNode(t *testing.T) {
 	testenv.Embedded(t, "the explorer brings its own server")
 	testenv.Landing(t, "plays thousands of schedules")
@@ -424,21 +427,21 @@ func TestExploreACachedNode(t *testing.T) {
 	lock, unlock, try := player.LockOp, player.UnlockOp, player.TryLockOp
 	once, twice := []player.Op{lock, unlock}, []player.Op{lock, unlock, lock, unlock}
 	again := [][]player.Op{twice, {try, unlock, lock, unlock}}
-	drawn := explore.Search{Seed: 1, Limit: 300}
+	some := explore.Search{Seed: 1, Limit: 300} // schedules drawn at random
+	someOrAll := some
 	if testenv.AtLength() {
-		drawn = explore.Search{} // all of them
+		someOrAll = explore.Search{}
 	}
 	faults := []player.Fault{player.LoseRequest, player.LoseReply, player.Cut, player.Expire, player.Stop, player.EndContext}
 	for _, p := range []exploretest.Plan{
 		{What: "zk.Lock, every packet", World: player.World{Lock: mixed, Packets: true, Scripts: [][]player.Op{once, once}}},
 		{What: "zk.Lock, and ours locks again", World: player.World{Lock: mixed, Scripts: [][]player.Op{twice, once}}},
-		{What: "zk.Lock, and both lock again", World: player.World{Lock: mixed, Scripts: [][]player.Op{twice, twice}}, Search: drawn},
-		{What: "two that cache, every packet", World: player.World{Lock: ours, Packets: true, Scripts: [][]player.Op{once, once}}, Search: drawn},
-		{What: "two that cache, and lock again", World: player.World{Lock: ours, Scripts: again}, Search: drawn},
-		{What: "two that cache, one fault", World: player.World{Lock: ours, Scripts: again, Kinds: faults, Faults: 1},
-			Search: explore.Search{Seed: 1, Limit: 300}},
-		{What: "three that cache, two faults", World: player.World{Lock: ours, Contenders: 3, Scripts: again, Kinds: faults, Faults: 2},
-			Search: explore.Search{Seed: 1, Limit: 300}},
+		{What: "zk.Lock, and both lock again", World: player.World{Lock: mixed, Scripts: [][]player.Op{twice, twice}}, Search: someOrAll},
+		{What: "two that cache, every packet", World: player.World{Lock: ours, Packets: true, Scripts: [][]player.Op{once, once}}, Search: someOrAll},
+		{What: "two that cache, and lock again", World: player.World{Lock: ours, Scripts: again}, Search: someOrAll},
+		{What: "two that cache, one fault", World: player.World{Lock: ours, Scripts: again, Kinds: faults, Faults: 1}, Search: some},
+		{What: "three that cache, two faults", Search: some,
+			World: player.World{Lock: ours, Contenders: 3, Scripts: again, Kinds: faults, Faults: 2}},
 		{What: "a crowd, three faults", World: player.World{Lock: steps.Zklock(), Contenders: 8, Scripts: append(again, once, once), Faults: 3,
 			Kinds: append(faults, player.NodeGoes, player.NodeSet, player.Remake)}, Search: explore.Search{Seed: 1, Limit: 150}},
 	} {

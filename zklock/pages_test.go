@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,31 +32,29 @@ import (
 
 var productionPages = []string{"../docs/production.md", "../docs/production.zh-CN.md"}
 
-// A branch is where clients with a session timeout use a lock in virtual time.
-type branch struct {
-	*table
+// A deployment is a server and clients that have one session timeout, in virtual time. The tap counts their requests.
+type deployment struct {
+	*serverTest
 	timeout time.Duration
 	tap     *wiretap.Tap
 }
 
 // client opens a client, and the line to its server.
-func (s *branch) client() (*zk.Conn, *bubble.Line) {
+func (s *deployment) client() (*zk.Conn, *bubble.Line) {
 	line := &bubble.Line{Server: s.srv}
-	conn, err := zkconn.Connect(context.Background(), three, s.timeout,
-		zkconn.WithZK(zk.WithMaxConnBufferSize(1<<16)), zkconn.WithDialer(s.tap.Dialer(line.Dial)))
-	require.NoError(s, err)
+	conn := testenv.Must(zkconn.Connect(context.Background(), threeServers, s.timeout,
+		zkconn.WithZK(zk.WithMaxConnBufferSize(1<<16)), zkconn.WithDialer(s.tap.Dialer(line.Dial))))(s)
 	s.Cleanup(conn.Close)
 	return conn, line
 }
 
-// lock holds the lock at a path, or waits for it, aside.
-func (s *branch) lock(conn *zk.Conn, path string) <-chan locked {
-	m := testenv.Must(zklock.New(conn, path))(s)
-	return queues(m)
+// lock acquires the lock at a path, or waits for it, aside.
+func (s *deployment) lock(conn *zk.Conn, path string) <-chan locked {
+	return enqueue(testenv.Must(zklock.New(conn, path))(s))
 }
 
 // idle counts the requests and pings per second while nothing happens.
-func (s *branch) idle() float64 {
+func (s *deployment) idle() float64 {
 	time.Sleep(2 * s.timeout)
 	const periods = 12
 	before := s.tap.Counts()
@@ -67,20 +62,22 @@ func (s *branch) idle() float64 {
 	return float64(sum(s.tap.Counts().Since(before).Requests)) / (periods * s.timeout).Seconds()
 }
 
+// docs/production.md says how long the next contender waits for a holder that breaks, what clients, holders and waiters
+// send, and how long a stop takes, for each session timeout.
 func TestProductionSaysWhatASessionTimeoutCosts(t *testing.T) {
 	testenv.NotRaced(t, "it plays hundreds of locks")
 	var rows strings.Builder
 	for _, timeout := range []time.Duration{4 * time.Second, 10 * time.Second, 30 * time.Second} {
-		on := func(play func(s *branch)) {
-			onTable(t, func(tb *table) { play(&branch{tb, timeout, new(wiretap.Tap)}) })
+		on := func(play func(s *deployment)) {
+			onServer(t, func(tb *serverTest) { play(&deployment{tb, timeout, new(wiretap.Tap)}) })
 		}
 		least, most := time.Hour, time.Duration(0) // from a holder's break until the next one holds it
 		for phase := range 8 {
-			on(func(s *branch) {
+			on(func(s *deployment) {
 				holder, line := s.client()
-				<-s.lock(holder, top)
+				<-s.lock(holder, lockPath)
 				other, _ := s.client()
-				next := s.lock(other, top)
+				next := s.lock(other, lockPath)
 				time.Sleep(timeout + timeout*time.Duration(phase)/8)
 				line.Down.Store(true) // the holder cannot come back
 				s.srv.Cut(holder.SessionID())
@@ -90,21 +87,21 @@ func TestProductionSaysWhatASessionTimeoutCosts(t *testing.T) {
 			})
 		}
 		var session, holder, holders, waiter float64
-		on(func(s *branch) { // a client, a holder, and a hundred locks of one client
+		on(func(s *deployment) { // a client, a holder, and a hundred locks of one client
 			conn, _ := s.client()
 			session = s.idle()
-			s.lock(conn, top)
+			s.lock(conn, lockPath)
 			holder = s.idle() - session
 			for i := range 99 {
-				s.lock(conn, fmt.Sprintf("%s-%d", top, i))
+				s.lock(conn, fmt.Sprintf("%s-%d", lockPath, i))
 			}
 			holders = s.idle() - session
 		})
-		on(func(s *branch) { // a waiter, of twenty that come behind ten
+		on(func(s *deployment) { // a waiter, of twenty that come behind ten
 			come := func(n int) {
 				for range n {
 					conn, _ := s.client()
-					s.lock(conn, top)
+					s.lock(conn, lockPath)
 				}
 			}
 			come(10)
@@ -113,9 +110,9 @@ func TestProductionSaysWhatASessionTimeoutCosts(t *testing.T) {
 			waiter = (s.idle() - before) / 20
 		})
 		var stops time.Duration
-		on(func(s *branch) { // a program stops, as docs/production/leader does
+		on(func(s *deployment) { // a program stops, as docs/production/leader does
 			conn, _ := s.client()
-			m := testenv.Must(zklock.New(conn, top))(s)
+			m := testenv.Must(zklock.New(conn, lockPath))(s)
 			ctx, stop := context.WithCancel(context.Background())
 			done := aside(func() error {
 				return m.Do(ctx, nil, func(ctx context.Context, _ *zklock.Lease) error { <-ctx.Done(); return nil })
@@ -125,7 +122,7 @@ func TestProductionSaysWhatASessionTimeoutCosts(t *testing.T) {
 			began := time.Now()
 			stop()
 			require.NoError(s, <-done)
-			m.Shutdown(limited(s.table, 5*time.Second))
+			m.Shutdown(within(s.serverTest, 5*time.Second))
 			conn.Close()
 			stops = time.Since(began)
 			silence.Release()
@@ -136,8 +133,8 @@ func TestProductionSaysWhatASessionTimeoutCosts(t *testing.T) {
 	site.HoldsBoth(t, "docs/production.md", "session timeouts", i18n.Same(rows.String()))
 }
 
-// TestProductionHasEveryError: both editions have each exported error of zklock and zkconn,
-// and each other text in the table is part of a message.
+// The table of errors in both editions of docs/production.md has each exported error of zklock and zkconn, and each
+// other text in it is a part of a message of these packages or of the client.
 func TestProductionHasEveryError(t *testing.T) {
 	library := testenv.Must(exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/go-zookeeper/zk").Output())(t)
 	sources := context.DeadlineExceeded.Error()
@@ -146,24 +143,19 @@ func TestProductionHasEveryError(t *testing.T) {
 		sources += string(text)
 	}
 	var names []string
-	for _, dir := range []string{".", "zkconn", "internal/client"} {
-		entries := testenv.Must(os.ReadDir(dir))(t)
-		for _, e := range entries {
-			if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
+	exported := regexp.MustCompile(`(?m)^(?:var |\t)(Err[A-Z]\w*) += `)
+	for pkg, dir := range map[string]string{"zklock": ".", "zkconn": "zkconn", "": "internal/client"} {
+		for _, file := range testenv.Must(filepath.Glob(dir + "/*.go"))(t) {
+			if strings.HasSuffix(file, "_test.go") {
 				continue
 			}
-			text := testenv.Must(os.ReadFile(dir + "/" + e.Name()))(t)
+			text := testenv.Must(os.ReadFile(file))(t)
 			sources += string(text)
-			if dir == "internal/client" {
-				continue
-			}
-			file := testenv.Must(parser.ParseFile(token.NewFileSet(), e.Name(), text, parser.SkipObjectResolution))(t)
-			ast.Inspect(file, func(n ast.Node) bool {
-				if v, ok := n.(*ast.ValueSpec); ok && v.Names[0].IsExported() && strings.HasPrefix(v.Names[0].Name, "Err") {
-					names = append(names, file.Name.Name+"."+v.Names[0].Name)
+			for _, found := range exported.FindAllStringSubmatch(string(text), -1) {
+				if pkg != "" { // zklock exports the errors of internal/client as its own
+					names = append(names, pkg+"."+found[1])
 				}
-				return true
-			})
+			}
 		}
 	}
 	require.Contains(t, names, "zklock.ErrLost")
@@ -183,7 +175,7 @@ func TestProductionHasEveryError(t *testing.T) {
 	}
 }
 
-// TestProductionHasEveryCount: both editions name each field of Stats.
+// The table of metrics in both editions of docs/production.md has each field of Stats.
 func TestProductionHasEveryCount(t *testing.T) {
 	for _, page := range productionPages {
 		text := testenv.Must(os.ReadFile(page))(t)
@@ -310,31 +302,30 @@ func TestTheProgramInTheReadmeRuns(t *testing.T) {
 		require.NoError(t, m.Shutdown(t.Context()))
 	})
 
-	for what, inQueue := range map[string]bool{"SIGTERM while it waits": true, "SIGTERM while it holds the lock": false} {
-		t.Run(what, func(t *testing.T) {
-			conn, m := other(t)
-			if inQueue {
-				lease := testenv.Must(m.Lock(t.Context(), zklock.NewOwner("holder")))(t)
-				program, printed := start(t, p)
-				waitForNodes(t, conn, 2)
-				require.NoError(t, program.Process.Signal(syscall.SIGTERM))
-				require.Error(t, program.Wait())
-				require.Contains(t, printed.String(), context.Canceled.Error())
-				requireAlone(t, conn)
-				require.NoError(t, lease.Unlock(t.Context()))
-			} else {
-				program, _ := start(t, p.with(t, "return nil\n\t})", "<-ctx.Done()\n\t\treturn ctx.Err()\n\t})"))
-				waitForNodes(t, conn, 1)
-				next := lockAside(t.Context(), m, zklock.NewOwner("next"))
-				waitForNodes(t, conn, 2)
-				require.NoError(t, program.Process.Signal(syscall.SIGTERM))
-				require.Error(t, program.Wait())
-				requireAlone(t, conn) // the program's node has gone with it, and not when its session expires
-				got := <-next
-				require.NoError(t, got.err)
-				require.NoError(t, got.lease.Unlock(t.Context()))
-			}
-			require.NoError(t, m.Shutdown(t.Context()))
-		})
+	terminate := func(t *testing.T, conn *zk.Conn, program *exec.Cmd) {
+		waitForNodes(t, conn, 2)
+		require.NoError(t, program.Process.Signal(syscall.SIGTERM))
+		require.Error(t, program.Wait())
+		requireAlone(t, conn) // the program's node has gone with it, and not when its session expires
 	}
+	t.Run("SIGTERM while it waits", func(t *testing.T) {
+		conn, m := other(t)
+		lease := testenv.Must(m.Lock(t.Context(), zklock.NewOwner("holder")))(t)
+		program, printed := start(t, p)
+		terminate(t, conn, program)
+		require.Contains(t, printed.String(), context.Canceled.Error())
+		require.NoError(t, lease.Unlock(t.Context()))
+		require.NoError(t, m.Shutdown(t.Context()))
+	})
+	t.Run("SIGTERM while it holds the lock", func(t *testing.T) {
+		conn, m := other(t)
+		program, _ := start(t, p.with(t, "return nil\n\t})", "<-ctx.Done()\n\t\treturn ctx.Err()\n\t})"))
+		waitForNodes(t, conn, 1)
+		next := lockAside(t.Context(), m, zklock.NewOwner("next"))
+		terminate(t, conn, program)
+		got := <-next
+		require.NoError(t, got.err)
+		require.NoError(t, got.lease.Unlock(t.Context()))
+		require.NoError(t, m.Shutdown(t.Context()))
+	})
 }

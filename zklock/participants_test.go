@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math"
 	"path"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -22,21 +23,22 @@ import (
 	"example.com/zklock/zkserver"
 )
 
+// Participants returns all contenders, of Curator too, with what a waiter will hold the lock with, and nothing else.
 func TestParticipantsAreShownInTheOrderOfTheQueue(t *testing.T) {
-	onEachClient(t, func(tb *table) {
+	withEachClient(t, func(tb *serverTest) {
 		a := tb.mutex(tb.connect(), zklock.WithData([]byte("host a\n\xff")))
-		require.Empty(tb, tb.participants(a), "of a top that is not there")
+		require.Empty(tb, tb.participants(a), "of a parent that is not there")
 
 		first := tb.mustLock(a, zklock.NewOwner("first"))
 		other := tb.connect()
-		tb.create(other, top+"/config", "", zk.FlagPersistent)
-		curator := tb.create(other, top+"/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-", "192.0.2.1", zk.FlagEphemeralSequential)
+		tb.create(other, lockPath+"/config", "", zk.FlagPersistent)
+		curator := tb.create(other, lockPath+"/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-", "192.0.2.1", zk.FlagEphemeralSequential)
 		done := lockAside(tb.Context(), tb.mutex(other, zklock.WithData(nil)), zklock.NewOwner("last"))
 		synctest.Wait()
 
 		all := tb.participants(a)
 		require.Len(tb, all, 3)
-		require.Regexp(tb, "^"+top+"/_c_[0-9a-f]{32}-lock-0000000003$", all[2].Node)
+		require.Regexp(tb, "^"+lockPath+"/_c_[0-9a-f]{32}-lock-0000000003$", all[2].Node)
 		tokens := []int64{first.Token(), 0, all[2].Token}
 		require.Equal(tb, tokens[0], all[0].Token)
 		for i := range all {
@@ -52,18 +54,18 @@ func TestParticipantsAreShownInTheOrderOfTheQueue(t *testing.T) {
 			{Owner: "last", Data: nil, Position: 2, Node: all[2].Node, Library: "zklock"},
 		}, all)
 
-		require.NoError(tb, first.Unlock(tb.Context()))
+		tb.mustUnlock(first)
 		require.NoError(tb, other.Delete(curator, -1))
-		last := gets(tb, done)
+		last := leaseOf(tb, done)
 		require.Equal(tb, all[2].Node, last.Node())
 		require.Equal(tb, tokens[2], last.Token())
 		require.Equal(tb, all[0].Node, first.Node(), "it is known after Unlock, too")
-		require.NoError(tb, last.Unlock(tb.Context()))
+		tb.mustUnlock(last)
 	})
 }
 
 func TestAParticipantThatLeavesMeanwhileIsNotShown(t *testing.T) {
-	onEachClient(t, func(tb *table) {
+	withEachClient(t, func(tb *serverTest) {
 		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 		m := tb.mutex(tb.connect())
 		held := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpGetData })
@@ -75,37 +77,38 @@ func TestAParticipantThatLeavesMeanwhileIsNotShown(t *testing.T) {
 			return err
 		})
 		<-held.Hit()
-		require.NoError(tb, holder.Unlock(tb.Context()))
+		tb.mustUnlock(holder)
 		held.Release()
 		require.NoError(tb, <-done)
 	})
 }
 
-// TestAHolderIsAskedForTheLock, and a waiter that was asked gets the request when it holds the lock.
+// A holder receives a request to release the lock. A waiter that was asked receives it when it holds the lock.
 func TestAHolderIsAskedForTheLock(t *testing.T) {
-	onEachClient(t, func(tb *table) {
+	withEachClient(t, func(tb *serverTest) {
 		holder := tb.mustLock(tb.mutex(tb.connect(), zklock.WithData([]byte("who"))), zklock.NewOwner("holder"))
-		waiter := queues(tb.mutex(tb.connect()))
+		waiter := enqueue(tb.mutex(tb.connect()))
 		require.False(tb, isClosed(holder.RevokeRequested()), "nobody has asked")
 		m := tb.mutex(tb.connect())
 		all := tb.participants(m)
 		require.Len(tb, all, 2)
-		for _, p := range append(all, all...) { // each may be asked more than once
+		for _, p := range slices.Repeat(all, 2) { // each may be asked more than once
 			require.NoError(tb, m.Revoke(tb.Context(), p))
 		}
 		<-holder.RevokeRequested()
 		require.Equal(tb, all, tb.participants(m), "a holder that is asked is not shown as before")
 		require.False(tb, isClosed(holder.Lost()), "a holder that is asked has lost the lock")
-		require.NoError(tb, holder.Unlock(tb.Context()))
+		tb.mustUnlock(holder)
 		require.NoError(tb, m.Revoke(tb.Context(), all[0]), "that it has gone is not an error")
-		next := gets(tb, waiter)
+		next := leaseOf(tb, waiter)
 		<-next.RevokeRequested()
-		require.NoError(tb, next.Unlock(tb.Context()))
+		tb.mustUnlock(next)
 	})
 }
 
+// A holder reads requests of Curator's Revoker; Revoke asks a Curator mutex like that, and refuses a LeaderSelector.
 func TestCuratorsWayOfAskingIsUnderstoodAndSpoken(t *testing.T) {
-	onEachClient(t, func(tb *table) {
+	withEachClient(t, func(tb *serverTest) {
 		conn := tb.connect()
 		m := tb.mutex(conn, zklock.WithData([]byte("the host")))
 		holder := tb.mustLock(m, zklock.NewOwner("holder"))
@@ -115,31 +118,31 @@ func TestCuratorsWayOfAskingIsUnderstoodAndSpoken(t *testing.T) {
 		first := tb.participants(m)[0]
 		require.Equal(tb, "holder", first.Owner)
 		require.Equal(tb, "the host", string(first.Data))
-		theirs := tb.create(conn, top+"/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-", "192.0.2.1", zk.FlagEphemeralSequential)
+		theirs := tb.create(conn, lockPath+"/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-", "192.0.2.1", zk.FlagEphemeralSequential)
 		require.NoError(tb, m.Revoke(tb.Context(), zklock.Participant{Node: theirs}))
 		node, _ := tb.srv.Node(theirs)
 		require.Equal(tb, "__REVOKE__", string(node.Data))
-		selector := tb.create(conn, top+"/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-", "web-7:8080", zk.FlagEphemeralSequential)
+		selector := tb.create(conn, lockPath+"/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-", "web-7:8080", zk.FlagEphemeralSequential)
 		require.ErrorIs(tb, m.Revoke(tb.Context(), zklock.Participant{Node: selector}), zklock.ErrNotAsked)
 		node, _ = tb.srv.Node(selector)
 		require.Equal(tb, "web-7:8080", string(node.Data), "the id of a LeaderSelector")
-		require.NoError(tb, holder.Unlock(tb.Context()))
+		tb.mustUnlock(holder)
 	})
 }
 
 func TestDoUnlocksWhateverHappens(t *testing.T) {
-	onEachClient(t, func(tb *table) {
+	withEachClient(t, func(tb *serverTest) {
 		conn := tb.connect()
 		m, owner := tb.mutex(conn), zklock.NewOwner("owner")
 		oops := errors.New("oops")
 		free := func() {
 			tb.Helper()
-			require.Empty(tb, tb.srv.Children(top), "the lock is held still")
+			require.Empty(tb, tb.srv.Children(lockPath), "the lock is still held")
 		}
 		require.NoError(tb, m.Do(tb.Context(), owner, func(ctx context.Context, l *zklock.Lease) error {
 			require.NoError(tb, ctx.Err())
 			require.Positive(tb, l.Token())
-			require.Len(tb, tb.srv.Children(top), 1)
+			require.Len(tb, tb.srv.Children(lockPath), 1)
 			return nil
 		}))
 		free()
@@ -178,7 +181,7 @@ func TestDoUnlocksWhateverHappens(t *testing.T) {
 }
 
 func TestBadArgumentsAreRefusedAtOnce(t *testing.T) {
-	onEachClient(t, func(tb *table) {
+	withEachClient(t, func(tb *serverTest) {
 		conn := tb.connectWith(ensemble.Options{})
 		for _, p := range []string{"", "/", "a", "a/b", "/a/", "//a", "/a//b", "/a/./b", "/a/..", "/a\x00b", "/a\x1f", "/a\u0085", "/\ufff1",
 			"/a/\U00010000", "/\U0010FFFF/a", "/a\U0001F512b", "/\ufff0", "/\uf8ff", "/\ue000", "/\u0001", "/\u007f", "/\u009f"} {
@@ -187,9 +190,9 @@ func TestBadArgumentsAreRefusedAtOnce(t *testing.T) {
 			require.ErrorContains(tb, err, "zklock: ", "%q", p)
 		}
 		for _, p := range []string{"/zürich/锁", "/lock/ ", "/lock/~", "/lock/\u00a0", "/lock/\ud7ff", "/lock/\uf900", "/lock/\uffef"} { // servers take them
-			require.NoError(tb, tb.mustLock(tb.mutexAt(p, conn), nil).Unlock(tb.Context()))
+			tb.lockAndUnlock(tb.mutexAt(p, conn))
 		}
-		require.Error(tb, testenv.Err(zklock.New(nil, top)))
+		require.Error(tb, testenv.Err(zklock.New(nil, lockPath)))
 		for _, o := range []zklock.Option{
 			zklock.WithSessionTimeout(0), zklock.WithSessionTimeout(-time.Second), zklock.WithACL(nil),
 			zklock.WithData(make([]byte, 64<<10+1)),
@@ -197,28 +200,28 @@ func TestBadArgumentsAreRefusedAtOnce(t *testing.T) {
 			zklock.WithHandOver(0, time.Second), zklock.WithHandOver(1025, time.Second), zklock.WithHandOver(2, -1), zklock.WithCaching(-1), nil,
 			zklock.WithLogger(nil), zklock.WithLogger((*slog.Logger)(nil)),
 		} {
-			require.ErrorContains(tb, testenv.Err(zklock.New(conn, top, o)), top)
+			require.ErrorContains(tb, testenv.Err(zklock.New(conn, lockPath, o)), lockPath)
 		}
 		tb.mutex(conn, zklock.WithSessionTimeout(math.MaxInt32*time.Millisecond), zklock.WithHandOver(1, 0), zklock.WithHandOver(1024, 0))
 		m := tb.mutex(conn, zklock.WithData(make([]byte, 64<<10)))
 		l := tb.mustLock(m, zklock.NewOwner("owner"))
-		require.NoError(tb, l.Unlock(tb.Context()))
+		tb.mustUnlock(l)
 		require.ErrorIs(tb, l.Unlock(tb.Context()), zklock.ErrUnlocked)
 	})
 }
 
-// notExactly are paths that lead to a node of the queue only after a clean-up that
-// no server does, and paths of something else.
+// notExactly returns paths of other nodes, and paths of a node in a form that no server accepts.
 func notExactly(name string) []string {
 	return []string{
-		top + "//" + name, "/" + top + "/" + name, top + "/./" + name,
-		top + "/x/../" + name, top + "/" + name + "/", "lock/" + name, top + "/_c_x/y-lock-0000000000",
-		"", top, top + "/config", "/elsewhere/lock-0000000000", "lock-0000000000",
+		lockPath + "//" + name, "/" + lockPath + "/" + name, lockPath + "/./" + name,
+		lockPath + "/x/../" + name, lockPath + "/" + name + "/", "lock/" + name, lockPath + "/_c_x/y-lock-0000000000",
+		"", lockPath, lockPath + "/config", "/elsewhere/lock-0000000000", "lock-0000000000",
 	}
 }
 
+// Revoke refuses the path of a node that is not written exactly as Participants returns it, and then sends no request.
 func TestRevokeTakesTheNodeOfAParticipantExactlyAsItIs(t *testing.T) {
-	onTable(t, func(tb *table) {
+	onServer(t, func(tb *serverTest) {
 		tap := new(wiretap.Tap)
 		conn := tb.connectAs(ordinary{wrap: tapped(tap)})
 		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
@@ -231,23 +234,23 @@ func TestRevokeTakesTheNodeOfAParticipantExactlyAsItIs(t *testing.T) {
 			require.Zero(tb, tap.Counts().Since(before).Total(), "requests for %s", node)
 		}
 		require.False(tb, isClosed(holder.RevokeRequested()))
-		require.NoError(tb, m.Revoke(context.Background(), zklock.Participant{Node: tb.node(0)}))
+		require.NoError(tb, m.Revoke(context.Background(), zklock.Participant{Node: tb.nodeAt(0)}))
 		time.Sleep(2 * time.Second) // until the holder's node is watched
 		require.True(tb, isClosed(holder.RevokeRequested()))
-		require.NoError(tb, holder.Unlock(context.Background()))
+		tb.mustUnlock(holder)
 	})
 }
 
-// TestRevokeAsksNoOtherNodeOfTheName: the parent was made again, and its numbers begin again.
+// Revoke does not ask another contender whose node has the same name, because the parent was made again.
 func TestRevokeAsksNoOtherNodeOfTheName(t *testing.T) {
-	onTable(t, func(tb *table) {
-		admin := tb.makeTop()
+	onServer(t, func(tb *serverTest) {
+		admin := tb.makeParent()
 		m := tb.mutex(admin)
-		enqueue := func() string { return tb.create(admin, top+"/lock-", "", zk.FlagEphemeralSequential) }
+		enqueue := func() string { return tb.create(admin, lockPath+"/lock-", "", zk.FlagEphemeralSequential) }
 		node := enqueue()
 		all := tb.participants(m)
 		require.NoError(tb, admin.Delete(node, -1))
-		tb.remakeTop(admin)
+		tb.remakeParent(admin)
 		require.Equal(tb, node, enqueue())
 		require.NoError(tb, m.Revoke(context.Background(), all[0]))
 		another, ok := tb.srv.Node(node)
@@ -256,36 +259,35 @@ func TestRevokeAsksNoOtherNodeOfTheName(t *testing.T) {
 	})
 }
 
-// TestAHolderIsAskedByTheTokenOfItsLease, which may be higher than the czxid of its
-// node: the node before it has gone since.
+// Revoke finds a holder by the token of its lease, which is higher than the czxid's if the node before has gone since.
 func TestAHolderIsAskedByTheTokenOfItsLease(t *testing.T) {
-	onOrdinary(t, func(tb *table, conn *zk.Conn) {
+	withOrdinaryClient(t, func(tb *serverTest, conn *zk.Conn) {
 		before := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("before"))
 		m := tb.mutex(conn)
-		list := tb.srv.Hold(of(conn.SessionID(), jute.OpGetChildren2, top))
+		list := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpGetChildren2, lockPath))
 		turn := lockAside(context.Background(), m, zklock.NewOwner("holder"))
 		<-list.Hit()
-		require.NoError(tb, before.Unlock(context.Background()))
+		tb.mustUnlock(before)
 		list.Release()
-		l := gets(tb, turn)
+		l := leaseOf(tb, turn)
 		require.NoError(tb, m.Revoke(context.Background(), zklock.Participant{Node: l.Node(), Token: l.Token()}))
 		time.Sleep(10 * time.Second) // by then its node has been read
 		require.True(tb, isClosed(l.RevokeRequested()), "the holder is not asked")
-		require.NoError(tb, l.Unlock(context.Background()))
+		tb.mustUnlock(l)
 	})
 }
 
-// TestParticipantsAreReadSideBySide, a hundred at a time, and no others once ctx has ended.
+// Participants reads a hundred nodes at a time, and no others after its ctx has ended.
 func TestParticipantsAreReadSideBySide(t *testing.T) {
-	onClient(t, func(tb *table, conn *zk.Conn) {
-		tb.makeTop()
+	withClient(t, func(tb *serverTest, conn *zk.Conn) {
+		tb.makeParent()
 		for range 150 {
-			tb.create(conn, top+"/lock-", "", zk.FlagSequence)
+			tb.create(conn, lockPath+"/lock-", "", zk.FlagSequence)
 		}
 		for _, ends := range []bool{false, true} {
 			var reads atomic.Int32
 			count := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpGetData && reads.Add(1) < 0 })
-			answers := tb.srv.HoldReply(of(conn.SessionID(), jute.OpGetData, "")).Every()
+			answers := tb.srv.HoldReply(requestOf(conn.SessionID(), jute.OpGetData, "")).Every()
 			ctx, cancel := context.WithCancel(context.Background())
 			all := aside(func() error {
 				queue, err := tb.mutex(conn).Participants(ctx)
@@ -300,8 +302,10 @@ func TestParticipantsAreReadSideBySide(t *testing.T) {
 			}
 			answers.Release()
 			time.Sleep(time.Minute) // long enough for all that would be asked
-			require.EqualValues(tb, map[bool]int{false: 150, true: 100}[ends], reads.Load())
-			if !ends {
+			if ends {
+				require.EqualValues(tb, 100, reads.Load())
+			} else {
+				require.EqualValues(tb, 150, reads.Load())
 				require.NoError(tb, <-all)
 			}
 			cancel()

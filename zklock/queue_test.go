@@ -20,28 +20,28 @@ import (
 	"example.com/zklock/zklock"
 )
 
-// queued locks aside n times, one after the other.
-func queued(m *zklock.Mutex, n int) (waiters []<-chan locked) {
+// startWaiters starts n waiters of a Mutex, one after the other.
+func startWaiters(m *zklock.Mutex, n int) (waiters []<-chan locked) {
 	for range n {
-		waiters = append(waiters, waits(m))
+		waiters = append(waiters, startWaiter(m))
 	}
 	return waiters
 }
 
-// TestTheLockIsHandedOnInMemory in the order in which the owners came, and each
-// token is higher than the one before. TryLock sees in memory that others wait.
+// The owners of a Mutex hand the lock on in memory, without a request, in the order in which they came. Each token is
+// higher than the one before. TryLock sees in memory that others wait.
 func TestTheLockIsHandedOnInMemory(t *testing.T) {
 	onMeter(t, func(m *meter) {
 		ours := m.newMutex()
 		holder := m.mustLock(ours, zklock.NewOwner("first"))
-		waiters := queued(ours, 10)
+		waiters := startWaiters(ours, 10)
 		require.Empty(t, m.sent(func() {
 			for i, waiter := range waiters {
 				before := holder.Token()
 				require.NoError(t, holder.Unlock(context.Background()))
 				require.ErrorIs(t, holder.Unlock(context.Background()), zklock.ErrUnlocked)
 				synctest.Wait()
-				m.isHeld(ours)
+				m.requireHeld(ours)
 				for _, later := range waiters[i+1:] {
 					require.Empty(t, later, "it overtakes waiter %d", i)
 				}
@@ -57,21 +57,22 @@ func TestTheLockIsHandedOnInMemory(t *testing.T) {
 	})
 }
 
-// TestAStrangerWaitsNoLongerThanTheHandOverAndOneHold, nor for more holds than agreed, whenever
-// it comes: goroutines of another Mutex lock again and again.
+// A stranger waits no longer than WithHandOver's time and one hold, nor for more holds than WithHandOver says, whenever
+// it comes, although goroutines of another Mutex lock again and again.
 func TestAStrangerWaitsNoLongerThanTheHandOverAndOneHold(t *testing.T) {
 	testenv.RacedAtLength(t, "it plays thousands of holds, and TestOwners hands the lock on with it")
 	for _, c := range []struct {
-		goroutines, holds int
-		during, hold      time.Duration
+		goroutines, holds int           // holds and during are WithHandOver's
+		during, hold      time.Duration // hold: from each Lock to its Unlock
 	}{
-		{2, 16, 50 * time.Millisecond, time.Second},
-		{100, 16, 50 * time.Millisecond, 10 * time.Millisecond},
-		{100, 5, 10 * time.Second, 2 * time.Second},
-		{3, 1, 0, time.Second},
-		{50, 2, time.Hour, time.Second}, {50, 16, time.Hour, time.Second},
+		{goroutines: 2, holds: 16, during: 50 * time.Millisecond, hold: time.Second},
+		{goroutines: 100, holds: 16, during: 50 * time.Millisecond, hold: 10 * time.Millisecond},
+		{goroutines: 100, holds: 5, during: 10 * time.Second, hold: 2 * time.Second},
+		{goroutines: 3, holds: 1, during: 0, hold: time.Second},
+		{goroutines: 50, holds: 2, during: time.Hour, hold: time.Second},
+		{goroutines: 50, holds: 16, during: time.Hour, hold: time.Second},
 	} {
-		onTables(t, fmt.Sprint(c), func(tb *table) {
+		onServerCase(t, fmt.Sprint(c), func(tb *serverTest) {
 			m := tb.mutex(tb.connect(), zklock.WithHandOver(c.holds, c.during))
 			ctx, stop := context.WithCancel(context.Background())
 			for range c.goroutines {
@@ -93,7 +94,7 @@ func TestAStrangerWaitsNoLongerThanTheHandOverAndOneHold(t *testing.T) {
 				began := time.Now()
 				l := tb.mustLock(stranger, nil)
 				require.LessOrEqual(tb, time.Since(began), turn, "phase %d", phase)
-				require.NoError(tb, l.Unlock(context.Background()))
+				tb.mustUnlock(l)
 			}
 			stop()
 			require.NoError(tb, m.Shutdown(context.Background()))
@@ -101,115 +102,115 @@ func TestAStrangerWaitsNoLongerThanTheHandOverAndOneHold(t *testing.T) {
 	}
 }
 
-// TestCostOfANodeForTheNextOwners: the Mutex sends the delete of its last node and the create of the next together.
-// If the delete comes first, as it mostly does, the Mutex is alone, and else it lists the queue.
+// A Mutex that hands the lock to its own next node sends two requests: the delete of the last node and the create of
+// the next, together. It lists the queue only if the create comes first.
 func TestCostOfANodeForTheNextOwners(t *testing.T) {
 	onMeter(t, func(m *meter) {
 		conn := m.connectWith(ensemble.Options{Tap: m.tap})
 		ours := m.mutex(conn, zklock.WithHandOver(1, 0))
 		holder := m.mustLock(ours, nil)
-		for _, waiter := range queued(ours, 10) {
+		for _, waiter := range startWaiters(ours, 10) {
 			sent := m.sent(func() {
 				m.mustUnlock(holder)
-				holder = m.acquired(waiter)
+				holder = m.leaseNow(waiter)
 			})
 			delete(sent, jute.OpGetChildren2)
 			delete(sent, jute.OpGetData) // of the token, if the list is answered before the node before has gone
 			require.Equal(t, requests{jute.OpMulti: 1, jute.OpDelete: 1}, sent)
 		}
-		next := waits(ours)
-		m.srv.Fail(throttled, of(conn.SessionID(), jute.OpDelete, holder.Node())) // until the list has shown the last node
+		next := startWaiter(ours)
+		m.srv.Fail(codeThrottled, requestOf(conn.SessionID(), jute.OpDelete, holder.Node())) // until the list has shown the last node
 		sent := m.sent(func() { m.mustUnlock(holder) })
 		require.Equal(t, requests{jute.OpMulti: 1, jute.OpDelete: 2, jute.OpGetChildren2: 1, jute.OpGetData: 1}, sent)
-		m.mustUnlock(m.acquired(next))
+		m.mustUnlock(m.leaseNow(next))
 	})
 }
 
-// TestTryLockWaitsForNodesOfItsMutexAlone: the server refuses to delete the last one for a while. A
-// contender of another process that waits behind that one is before TryLock.
+// TryLock waits until the last node of its own Mutex, which the server refuses to delete for a while, has gone. It is
+// refused if a contender of another process waits behind that node.
 func TestTryLockWaitsForNodesOfItsMutexAlone(t *testing.T) {
 	for what, strange := range map[string]bool{"alone": false, "and a stranger": true} {
-		onTables(t, what, func(tb *table) {
+		onServerCase(t, what, func(tb *serverTest) {
 			conn := tb.connect()
 			m := tb.mutex(conn)
 			holder := tb.mustLock(m, nil)
 			var stranger <-chan locked
 			if strange {
-				stranger = queues(tb.mutex(tb.connect()))
+				stranger = enqueue(tb.mutex(tb.connect()))
 			}
 			unlocked := tb.unlockThrottled(conn.SessionID(), holder)
 			l, err := m.TryLock(context.Background(), nil)
 			require.Equal(tb, strange, errors.Is(err, zklock.ErrHeld), "%v", err)
 			if strange {
-				passes(tb, stranger)
+				getAndUnlock(tb, stranger)
 			} else {
-				require.NoError(tb, l.Unlock(context.Background()))
+				tb.mustUnlock(l)
 			}
 			require.NoError(tb, <-unlocked)
 		})
 	}
 }
 
-// TestAnErrorOfTheServerEndsTheWaitOfAllOwners: each of them would meet it.
+// An error of the server ends the wait of all owners of a Mutex: each of them would meet it.
 func TestAnErrorOfTheServerEndsTheWaitOfAllOwners(t *testing.T) {
-	onTable(t, func(tb *table) {
-		tb.allow(tb.makeTop(), top, zk.PermRead|zk.PermAdmin)
+	onServer(t, func(tb *serverTest) {
+		tb.allow(tb.makeParent(), lockPath, zk.PermRead|zk.PermAdmin)
 		ours := tb.mutex(tb.connect())
-		for _, waiter := range queued(ours, 3) {
+		for _, waiter := range startWaiters(ours, 3) {
 			require.ErrorIs(tb, (<-waiter).err, zk.ErrNoAuth)
 		}
 		require.NoError(tb, ours.Shutdown(context.Background()))
 	})
 }
 
-// TestAnEntryIsGivenUpWhenTheLastOfItsGoroutinesGivesUp, whichever came first. Until then one of
+// A node is given up when the last goroutine that waits with it gives up, in whatever order they do. Until then one of
 // those that are left waits for the events of the node, which has no goroutine of its own.
 func TestAnEntryIsGivenUpWhenTheLastOfItsGoroutinesGivesUp(t *testing.T) {
 	for what, order := range map[string][]int{
 		"the first first": {0, 1, 2}, "the last first": {2, 1, 0}, "one between": {1, 0, 2}, "one stays": {0, 1}, "the first stays": {2, 1},
 	} {
-		onTables(t, what, func(tb *table) {
+		onServerCase(t, what, func(tb *serverTest) {
 			m, shared := tb.mutex(tb.connectAs(ordinary{})), zklock.NewOwner("shared")
 			holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 			before := runtime.NumGoroutine()
 			var waiters [3]<-chan locked
 			var giveUp [3]func()
 			for i := range giveUp {
-				waiters[i], giveUp[i] = tb.mayGiveUp(m, shared)
+				waiters[i], giveUp[i] = tb.startGivingUp(m, shared)
 			}
 			time.Sleep(time.Second) // until they wait
 			require.True(tb, bubble.Until(synctest.Wait, func() bool { return runtime.NumGoroutine() <= before+3 }))
 			for _, i := range order {
-				require.Len(tb, tb.srv.Children(top), 2, "before %d gives up", i)
+				require.Len(tb, tb.srv.Children(lockPath), 2, "before %d gives up", i)
 				giveUp[i]()
 				synctest.Wait()
 			}
 			freed := time.Now()
-			require.NoError(tb, holder.Unlock(context.Background()))
+			tb.mustUnlock(holder)
 			if len(order) == 2 {
-				got := gets(tb, waiters[3-order[0]-order[1]])
+				got := leaseOf(tb, waiters[0+1+2-order[0]-order[1]]) // the one that stays
 				require.Zero(tb, time.Since(freed))
-				require.NoError(tb, got.Unlock(context.Background()))
+				tb.mustUnlock(got)
 			}
-			require.Empty(tb, tb.srv.Children(top), "nobody waits, and the node is in the queue")
+			require.Empty(tb, tb.srv.Children(lockPath), "nobody waits, and the node is in the queue")
 		})
 	}
 }
 
-// TestAWaiterThatLeavesLetsNobodyIn: before its node has gone, its Mutex has another waiter, with a node behind that
-// one. A holder of another process is before both.
+// A waiter that leaves does not let the next waiter of its Mutex in, whose node is behind its own, because a holder of
+// another process is before both. The next one comes before the node of the first has gone.
 func TestAWaiterThatLeavesLetsNobodyIn(t *testing.T) {
 	for what, c := range map[string]struct {
-		leave func(tb *table, session int64, giveUp func())
+		leave func(tb *serverTest, session int64, giveUp func())
 		want  error
 	}{
-		"it gives up": {func(tb *table, session int64, giveUp func()) { giveUp() }, context.Canceled},
-		"the server does not let it see the queue": {func(tb *table, session int64, giveUp func()) {
-			tb.srv.Fail(jute.ErrNoAuth, of(session, jute.OpGetChildren2, ""))
-			tb.set(tb.connect(), tb.node(0), "") // so that it lists the queue
+		"it gives up": {func(_ *serverTest, _ int64, giveUp func()) { giveUp() }, context.Canceled},
+		"the server does not let it see the queue": {func(tb *serverTest, session int64, giveUp func()) {
+			tb.srv.Fail(jute.ErrNoAuth, requestOf(session, jute.OpGetChildren2, ""))
+			tb.set(tb.connect(), tb.nodeAt(0), "") // so that it lists the queue
 		}, zk.ErrNoAuth},
 	} {
-		onTables(t, what, func(tb *table) {
+		onServerCase(t, what, func(tb *serverTest) {
 			holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 			conn := tb.connectAs(ordinary{})
 			m := tb.mutex(conn)
@@ -217,60 +218,59 @@ func TestAWaiterThatLeavesLetsNobodyIn(t *testing.T) {
 			defer giveUp()
 			first := lockAside(ctx, m, zklock.NewOwner("first"))
 			synctest.Wait()
-			refused := tb.srv.Fail(throttled, of(conn.SessionID(), jute.OpDelete, tb.node(1)))
+			refused := tb.srv.Fail(codeThrottled, requestOf(conn.SessionID(), jute.OpDelete, tb.nodeAt(1)))
 			c.leave(tb, conn.SessionID(), giveUp)
 			<-refused.Hit()
-			second := waits(m)
-			require.Len(tb, tb.srv.Children(top), 3)
+			second := startWaiter(m)
+			require.Len(tb, tb.srv.Children(lockPath), 3)
 			require.ErrorIs(tb, (<-first).err, c.want)
 			time.Sleep(time.Second) // for the second to get in by mistake
-			require.Len(tb, tb.srv.Children(top), 2, "the node of the first is in the queue")
+			require.Len(tb, tb.srv.Children(lockPath), 2, "the node of the first is in the queue")
 			require.Empty(tb, second, "two holders: the first was not the first of all")
-			handsOver(tb, holder, second)
+			handOver(tb, holder, second)
 		})
 	}
 }
 
-// TestWhatAWaiterThatGaveUpWatchedLetsNobodyIn: a holder of another library goes when the Mutex has no waiter, and
-// the next one has its name, because the parent was made again in between.
+// A node that a waiter watched before it gave up lets no later waiter in: the holder with that node has gone, and the
+// next one, of another library, has a node of the same name, because the parent was made again in between.
 func TestWhatAWaiterThatGaveUpWatchedLetsNobodyIn(t *testing.T) {
-	onTable(t, func(tb *table) {
-		m, admin := tb.mutex(tb.connectAs(ordinary{})), tb.makeTop()
-		foreign := func() string { return tb.create(admin, top+"/lock-", "", zk.FlagEphemeralSequential) } // a lock without ids
+	onServer(t, func(tb *serverTest) {
+		m, admin := tb.mutex(tb.connectAs(ordinary{})), tb.makeParent()
+		foreign := func() string { return tb.create(admin, lockPath+"/lock-", "", zk.FlagEphemeralSequential) } // a lock without ids
 		holder := foreign()
-		tb.givesUp(m)
+		tb.comeAndGiveUp(m)
 		require.NoError(tb, admin.Delete(holder, -1))
-		tb.remakeTop(admin)
+		tb.remakeParent(admin)
 		next := foreign()
 		require.Equal(tb, holder, next)
-		second := queues(m) // for the second to get in by mistake
+		second := enqueue(m) // for the second to get in by mistake
 		require.Empty(tb, second, "two holders: the second was let in by a node that has gone")
 		require.NoError(tb, admin.Delete(next, -1))
-		passes(tb, second)
+		getAndUnlock(tb, second)
 	})
 }
 
-// TestTryLockDoesNotWaitForANodeThatCannotBeDeleted: Unlock has said so.
+// TryLock is refused at once if the server has refused to delete the node of the last holder of its Mutex.
 func TestTryLockDoesNotWaitForANodeThatCannotBeDeleted(t *testing.T) {
-	onTable(t, func(tb *table) {
+	onServer(t, func(tb *serverTest) {
 		conn, admin := tb.connect(), tb.connect()
 		m := tb.mutex(conn)
 		l := tb.mustLock(m, zklock.NewOwner("holder"))
-		tb.allow(admin, top, zk.PermAll&^zk.PermDelete)
+		tb.allow(admin, lockPath, zk.PermAll&^zk.PermDelete)
 		require.ErrorIs(tb, l.Unlock(context.Background()), zk.ErrNoAuth)
-		tb.isHeld(m)
-		tb.allow(admin, top, zk.PermAll)
+		tb.requireHeld(m)
+		tb.allow(admin, lockPath, zk.PermAll)
 		require.NoError(tb, l.Unlock(context.Background()), "it waits until the node has gone")
 		require.ErrorIs(tb, l.Unlock(context.Background()), zklock.ErrUnlocked)
 		require.NoError(tb, m.Shutdown(context.Background()))
-		require.Empty(tb, tb.srv.Children(top))
+		require.Empty(tb, tb.srv.Children(lockPath))
 	})
 }
 
-// A crowd is so many contenders that the first of them marks in the parent's data that it has
-// gone: number 5 holds the lock, and has found five before it.
+// A crowd is so many contenders that the first marks in the parent's data that it has gone. Number 5 holds the lock.
 type crowd struct {
-	*table
+	*serverTest
 	admin   *zk.Conn
 	conns   []*zk.Conn
 	holder  *zklock.Lease
@@ -278,44 +278,45 @@ type crowd struct {
 	giveUp  []func()
 }
 
-const lastOfCrowd = 10 // its number, from 0
+const lastOfCrowd = 10 // the number of the last contender, from 0
 
-// crowded plays one schedule of a crowd.
-func crowded(t *testing.T, play func(c *crowd)) {
+// onCrowd plays a test with a crowd.
+func onCrowd(t *testing.T, play func(c *crowd)) {
 	t.Helper()
-	onTable(t, func(tb *table) {
-		c := &crowd{table: tb, admin: tb.makeTop()}
+	onServer(t, func(tb *serverTest) {
+		c := &crowd{serverTest: tb, admin: tb.makeParent()}
 		for i := range lastOfCrowd + 1 {
 			conn := tb.connect()
 			if i == lastOfCrowd { // it misses what happens to its node
 				conn = tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn { return withoutEvents(nc, fmt.Sprintf("-lock-%010d", lastOfCrowd)) }})
 			}
-			waiter, giveUp := tb.mayGiveUp(tb.mutex(conn), nil)
+			waiter, giveUp := tb.startGivingUp(tb.mutex(conn), nil)
 			time.Sleep(time.Second) // until it waits
 			c.conns, c.waiters, c.giveUp = append(c.conns, conn), append(c.waiters, waiter), append(c.giveUp, giveUp)
 		}
 		for i := range 5 {
-			passes(tb, c.waiters[i])
+			getAndUnlock(tb, c.waiters[i])
 			time.Sleep(time.Second) // until the others have noticed
 		}
-		c.holder = gets(tb, c.waiters[5])
+		c.holder = leaseOf(tb, c.waiters[5])
 		play(c)
 	})
 }
 
 // mark returns the mark that all up to a number have gone.
 func (c *crowd) mark(n int) string {
-	parent, _ := c.srv.Node(top)
+	parent, _ := c.srv.Node(lockPath)
 	return fmt.Sprintf("zklock %016x %010d", parent.Stat.Czxid, n)
 }
 
-func (tb *table) data() string { // of the parent
-	parent, _ := tb.srv.Node(top)
+// data returns the data of the parent.
+func (tb *serverTest) data() string {
+	parent, _ := tb.srv.Node(lockPath)
 	return string(parent.Data)
 }
 
-// TestAMarkIsOnlyAboutThoseUpToItsNumber: both that the last one watches give up, and 5 holds the
-// lock. No mark says that 7 has gone, which is before these two.
+// The last contender does not take a mark for the word that it is the first: both that it watches give up, contender 5
+// holds the lock, and none of these marks says that 7 has gone, which is before these two.
 func TestAMarkIsOnlyAboutThoseUpToItsNumber(t *testing.T) {
 	for name, mark := range map[string]func(c *crowd) string{
 		"none":                      func(*crowd) string { return "" },
@@ -328,9 +329,9 @@ func TestAMarkIsOnlyAboutThoseUpToItsNumber(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for range 10 { // a list has any order
-				crowded(t, func(c *crowd) {
+				onCrowd(t, func(c *crowd) {
 					require.Equal(c, c.mark(4), c.data(), "what the first one before the holder has marked")
-					c.set(c.admin, top, mark(c))
+					c.set(c.admin, lockPath, mark(c))
 					for _, i := range []int{8, 9} {
 						c.giveUp[i]()
 						time.Sleep(time.Second) // for the last one to get in by mistake
@@ -343,12 +344,12 @@ func TestAMarkIsOnlyAboutThoseUpToItsNumber(t *testing.T) {
 	}
 }
 
-// TestAMarkIsOfOneParent: all nodes are deleted by hand, and the parent is made again with the mark of
-// the old one. The last one has missed the event of its own node.
+// The last contender does not use a mark of an earlier parent: all nodes are deleted by hand, and the parent is made
+// again with the mark of the old one. The last contender has missed the event of its own node.
 func TestAMarkIsOfOneParent(t *testing.T) {
-	crowded(t, func(c *crowd) {
+	onCrowd(t, func(c *crowd) {
 		mark, id := c.mark(lastOfCrowd), c.conns[lastOfCrowd].SessionID()
-		late := c.srv.Hold(of(id, jute.OpGetData, top))
+		late := c.srv.Hold(requestOf(id, jute.OpGetData, lockPath))
 		c.giveUp[8]()
 		<-late.Hit()
 		for _, i := range []int{6, 7, 9} {
@@ -356,67 +357,66 @@ func TestAMarkIsOfOneParent(t *testing.T) {
 		}
 		time.Sleep(time.Second) // until their nodes have gone
 		for range 2 {
-			require.NoError(c, c.admin.Delete(c.node(0), -1))
+			require.NoError(c, c.admin.Delete(c.nodeAt(0), -1))
 		}
-		c.remakeTop(c.admin)
-		c.set(c.admin, top, mark)
+		c.remakeParent(c.admin)
+		c.set(c.admin, lockPath, mark)
 		next := c.mustLock(c.mutex(c.connect()), nil)
 		late.Release()
 		time.Sleep(time.Second) // for the last one to get in by mistake
 		require.Empty(c, c.waiters[lastOfCrowd], "two holders: the last one has no node")
-		require.Len(c, c.srv.Children(top), 2)
-		handsOver(c.table, next, c.waiters[lastOfCrowd])
+		require.Len(c, c.srv.Children(lockPath), 2)
+		handOver(c.serverTest, next, c.waiters[lastOfCrowd])
 	})
 }
 
-// TestACrowdIsNotMarkedWhereTheParentHasDataOrMayNotBeWritten, and each has its turn.
+// Where the parent has data or may not be written, a crowd leaves no mark, and each contender has its turn.
 func TestACrowdIsNotMarkedWhereTheParentHasDataOrMayNotBeWritten(t *testing.T) {
-	crowded(t, func(c *crowd) {
-		c.allow(c.admin, top, zk.PermAll&^zk.PermWrite)
-		handsOver(c.table, c.holder, c.waiters[6])
+	onCrowd(t, func(c *crowd) {
+		c.allow(c.admin, lockPath, zk.PermAll&^zk.PermWrite)
+		handOver(c.serverTest, c.holder, c.waiters[6])
 		require.Equal(c, c.mark(4), c.data())
 	})
 	onMeter(t, func(m *meter) {
-		m.set(m.connect(), top, "the lock of the orders and no mark") // of the same size
-		sent := m.behind(m.newMutex(), 9, 0)
+		m.set(m.connect(), lockPath, "the lock of the orders and no mark") // of the same size
+		sent := m.costBehind(m.newMutex(), 9, 0)
 		require.Equal(m, requests{jute.OpCreate: 1, jute.OpGetChildren2: 2, jute.OpGetData: 4, jute.OpDelete: 1}, sent)
 		require.Equal(m, "the lock of the orders and no mark", m.data())
 	})
 }
 
-// TestALostReplyToADeleteThatMarks: the node has gone, and Unlock says so once the client is back.
+// Unlock returns nil, once its client is back, if the reply to its delete, which also leaves a mark, was lost.
 func TestALostReplyToADeleteThatMarks(t *testing.T) {
-	crowded(t, func(c *crowd) {
+	onCrowd(t, func(c *crowd) {
 		id := c.conns[5].SessionID()
-		lost, back := c.srv.LoseReply(of(id, jute.OpDelete, "")), c.srv.Hold(of(id, jute.OpConnect, ""))
+		lost, back := c.srv.LoseReply(requestOf(id, jute.OpDelete, "")), c.srv.Hold(requestOf(id, jute.OpConnect, ""))
 		unlocked := aside(func() error { return c.holder.Unlock(context.Background()) })
 		<-lost.Hit()
-		next := gets(c.table, c.waiters[6])
+		next := leaseOf(c.serverTest, c.waiters[6])
 		require.Equal(c, c.mark(5), c.data())
 		back.Release()
 		require.NoError(c, <-unlocked)
-		handsOver(c.table, next, c.waiters[7])
+		handOver(c.serverTest, next, c.waiters[7])
 	})
 }
 
-// TestCostOfACrowd: a Mutex that has found one asks nothing of its next create, and so needs one list to
-// see that it is alone again. One that finds a mark reads it once.
+// A Mutex that has found a crowd needs one list to see that it is alone again. One that finds a mark reads it once.
 func TestCostOfACrowd(t *testing.T) {
 	onMeter(t, func(m *meter) {
 		ours := m.newMutex()
-		alone := func() { m.mustUnlock(m.mustLock(ours, nil)) }
+		alone := func() { m.lockAndUnlock(ours) }
 		alone()
-		require.Equal(m, requests{jute.OpMulti: 2, jute.OpGetChildren2: 1, jute.OpGetData: 4}, m.behind(ours, 5, 0))
+		require.Equal(m, requests{jute.OpMulti: 2, jute.OpGetChildren2: 1, jute.OpGetData: 4}, m.costBehind(ours, 5, 0))
 		want := requests{jute.OpCreate: 1, jute.OpMulti: 1, jute.OpGetChildren2: 2, jute.OpGetData: 3}
-		require.Equal(m, want, m.behind(ours, 4, 0), "not so many")
-		require.Equal(m, requests{jute.OpMulti: 2, jute.OpGetChildren2: 1, jute.OpGetData: 4}, m.behind(ours, 9, 0))
+		require.Equal(m, want, m.costBehind(ours, 4, 0), "not so many")
+		require.Equal(m, requests{jute.OpMulti: 2, jute.OpGetChildren2: 1, jute.OpGetData: 4}, m.costBehind(ours, 9, 0))
 		want = requests{jute.OpCreate: 1, jute.OpMulti: 2, jute.OpGetChildren2: 1, jute.OpGetData: 4}
-		require.Equal(m, want, m.behind(ours, 9, 10*time.Second/11), "after a wait, with a write of the proof")
+		require.Equal(m, want, m.costBehind(ours, 9, 10*time.Second/11), "after a wait, with a write of the proof")
 		first := requests{jute.OpCreate: 1, jute.OpGetChildren2: 1, jute.OpDelete: 1}
 		require.Equal(m, first, m.sent(alone))
-		m.behind(m.mutex(m.connectWith(ensemble.Options{})), 9, 0) // the last one leaves a mark
+		m.costBehind(m.mutex(m.connectWith(ensemble.Options{})), 9, 0) // the last one leaves a mark
 		cold := m.newMutex()
-		require.Equal(m, first, m.sent(func() { m.mustUnlock(m.mustLock(cold, nil)) }))
+		require.Equal(m, first, m.sent(func() { m.lockAndUnlock(cold) }))
 		ours = cold
 		require.Equal(m, requests{jute.OpGetData: 1, jute.OpMulti: 1, jute.OpDelete: 1}, m.sent(alone))
 		require.Equal(m, requests{jute.OpMulti: 1, jute.OpDelete: 1}, m.sent(alone))

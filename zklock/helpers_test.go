@@ -23,51 +23,59 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-const top = "/lock" // the root is its parent, and does not go
+// lockPath is the path of the lock in these tests: the parent of the contenders' nodes.
+const lockPath = "/lock"
 
+// aside runs a function in a goroutine of its own, and returns a channel that gets its error.
 var aside, isClosed = bubble.Aside, bubble.IsClosed
 
-// A table is the setting of a forced schedule: the embedded server, in virtual
-// time. A sleep there is an exact moment of the schedule, and takes no real time.
-type table struct {
+// A serverTest is a test on an embedded server in virtual time: a sleep is an exact moment, and takes no real time.
+type serverTest struct {
 	*testing.T
 	srv *zkserver.Server
 }
 
-func onTable(t *testing.T, play func(tb *table)) {
+// onServer plays a test on an embedded server of its own.
+func onServer(t *testing.T, play func(tb *serverTest)) {
 	t.Helper()
 	bubble.Test(t, func(t *testing.T) {
 		t.Cleanup(func() { time.Sleep(time.Minute) }) // what is tried again in the background notices that the clients are closed
-		play(&table{t, zkserver.Run(t, zkserver.WithEpoch(3))})
+		play(&serverTest{t, zkserver.Run(t, zkserver.WithEpoch(3))})
 	})
 }
 
-// onClient is onTable with a client.
-func onClient(t *testing.T, play func(tb *table, conn *zk.Conn)) {
+// onServerCase is onServer in a subtest.
+func onServerCase(t *testing.T, name string, play func(tb *serverTest)) {
 	t.Helper()
-	onTable(t, func(tb *table) { play(tb, tb.connect()) })
+	t.Run(name, func(t *testing.T) { onServer(t, play) })
 }
 
-// onOrdinary is onTable with an ordinary client.
-func onOrdinary(t *testing.T, play func(tb *table, conn *zk.Conn)) {
+// withClient is onServer with a client of zkconn.Connect.
+func withClient(t *testing.T, play func(tb *serverTest, conn *zk.Conn)) {
 	t.Helper()
-	onTable(t, func(tb *table) { play(tb, tb.connectAs(ordinary{})) })
+	onServer(t, func(tb *serverTest) { play(tb, tb.connect()) })
+}
+
+// withOrdinaryClient is onServer with a client of zk.Connect.
+func withOrdinaryClient(t *testing.T, play func(tb *serverTest, conn *zk.Conn)) {
+	t.Helper()
+	onServer(t, func(tb *serverTest) { play(tb, tb.connectAs(ordinary{})) })
 }
 
 // connect opens a session that ends with the test.
-func (tb *table) connect() *zk.Conn {
+func (tb *serverTest) connect() *zk.Conn {
 	tb.Helper()
 	return tb.connectWith(ensemble.Options{Buffer: 64 << 10})
 }
 
 // connectWith is connect with other options. The client has three servers, as one of an ensemble does, so that it
 // does not call requests off that it has not sent while it changes over from one to the next.
-func (tb *table) connectWith(options ensemble.Options) *zk.Conn {
+func (tb *serverTest) connectWith(options ensemble.Options) *zk.Conn {
 	tb.Helper()
 	if connectOtherwise != nil {
 		return connectOtherwise(tb, options)
 	}
-	zoo := ensemble.OverPipes(tb.srv, three...)
+	zoo := ensemble.OverPipes(tb.srv, threeServers...)
 	options.SessionTimeout = 10 * time.Second
 	conn := testenv.Must(zoo.Connect(context.Background(), options))(tb)
 	tb.Cleanup(conn.Close)
@@ -75,7 +83,7 @@ func (tb *table) connectWith(options ensemble.Options) *zk.Conn {
 }
 
 // connectFor opens a client of zkconn with another session timeout, and makes a Mutex that knows it.
-func (tb *table) connectFor(timeout time.Duration, servers []string, dial zk.Dialer) (*zk.Conn, *zklock.Mutex) {
+func (tb *serverTest) connectFor(timeout time.Duration, servers []string, dial zk.Dialer) (*zk.Conn, *zklock.Mutex) {
 	tb.Helper()
 	conn := testenv.Must(zkconn.Connect(context.Background(), servers, timeout, zkconn.WithDialer(dial)))(tb)
 	tb.Cleanup(conn.Close)
@@ -83,33 +91,47 @@ func (tb *table) connectFor(timeout time.Duration, servers []string, dial zk.Dia
 }
 
 // mutex is a Mutex of a client that was opened with 10 s, unless the options say otherwise.
-func (tb *table) mutex(conn *zk.Conn, options ...zklock.Option) *zklock.Mutex {
+func (tb *serverTest) mutex(conn *zk.Conn, options ...zklock.Option) *zklock.Mutex {
 	tb.Helper()
-	return tb.mutexAt(top, conn, options...)
+	return tb.mutexAt(lockPath, conn, options...)
 }
 
-func (tb *table) mutexAt(path string, conn *zk.Conn, options ...zklock.Option) *zklock.Mutex {
+func (tb *serverTest) mutexAt(path string, conn *zk.Conn, options ...zklock.Option) *zklock.Mutex {
 	tb.Helper()
 	return testenv.Must(zklock.New(conn, path, append([]zklock.Option{zklock.WithSessionTimeout(10 * time.Second)}, options...)...))(tb)
 }
 
-func (tb *table) mustLock(m *zklock.Mutex, owner *zklock.Owner) *zklock.Lease {
+func (tb *serverTest) mustLock(m *zklock.Mutex, owner *zklock.Owner) *zklock.Lease {
 	tb.Helper()
-	return testenv.Must(m.Lock(limited(tb, time.Minute), owner))(tb)
+	return testenv.Must(m.Lock(within(tb, time.Minute), owner))(tb)
 }
 
-// node returns the path of the i-th child of top in the order of the queue.
-func (tb *table) node(i int) string {
+func (tb *serverTest) mustUnlock(l *zklock.Lease) {
 	tb.Helper()
-	names := tb.srv.Children(top)
+	require.NoError(tb, l.Unlock(context.Background()))
+}
+
+// lockAndUnlock acquires the lock for an owner of its own, and releases it at once.
+func (tb *serverTest) lockAndUnlock(m *zklock.Mutex) {
+	tb.Helper()
+	tb.mustUnlock(tb.mustLock(m, nil))
+}
+
+// nodeAt returns the path of the i-th child of the lock's parent in the order of the queue.
+func (tb *serverTest) nodeAt(i int) string {
+	tb.Helper()
+	names := tb.srv.Children(lockPath)
 	require.Greater(tb, len(names), i)
 	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(a[max(0, len(a)-10):], b[max(0, len(b)-10):]) })
-	return top + "/" + names[i]
+	return lockPath + "/" + names[i]
 }
 
-// creates is true of a session's requests that make its node in the queue.
-func creates(session int64) zkserver.Condition { return of(session, jute.OpCreate, top+"/*") }
+// createOf is true of a session's requests that make its node in the queue.
+func createOf(session int64) zkserver.Condition {
+	return requestOf(session, jute.OpCreate, lockPath+"/*")
+}
 
+// A locked is what a call of Lock has returned.
 type locked struct {
 	lease *zklock.Lease
 	err   error
@@ -118,55 +140,59 @@ type locked struct {
 // lockAside locks in a goroutine of its own.
 func lockAside(ctx context.Context, m *zklock.Mutex, owner *zklock.Owner) <-chan locked {
 	done := make(chan locked, 1)
-	go func() {
-		l, err := m.Lock(ctx, owner)
-		done <- locked{l, err}
-	}()
+	go func() { l, err := m.Lock(ctx, owner); done <- locked{l, err} }()
 	return done
 }
 
-// unlockThrottled unlocks aside. The server refuses the deletes for three seconds: the
-// node is about to go, and still in the queue.
-func (tb *table) unlockThrottled(session int64, holder *zklock.Lease) (unlocked <-chan error) {
+// unlockThrottled unlocks aside. The node stays for three seconds more, in which the server refuses to delete it.
+func (tb *serverTest) unlockThrottled(session int64, holder *zklock.Lease) (unlocked <-chan error) {
 	for range 4 {
-		tb.srv.Fail(throttled, of(session, jute.OpDelete, holder.Node()))
+		tb.srv.Fail(codeThrottled, requestOf(session, jute.OpDelete, holder.Node()))
 	}
 	unlocked = aside(func() error { return holder.Unlock(context.Background()) })
 	synctest.Wait()
 	return unlocked
 }
 
-// of is true of the requests of one kind that a session makes for one node.
-func of(session int64, op jute.Op, path string) zkserver.Condition {
+// requestOf is true of the requests of one kind that a session makes for one node.
+func requestOf(session int64, op jute.Op, path string) zkserver.Condition {
 	return zkserver.On(op, path).From(session)
 }
 
-// from is true of all that a session sends.
-func from(session int64) zkserver.Condition { return of(session, zkserver.AnyOp, "") }
+// anyFrom is true of all that a session sends.
+func anyFrom(session int64) zkserver.Condition { return requestOf(session, zkserver.AnyOp, "") }
 
-// ofProof is true of the requests with which a session proves that it lives.
-func ofProof(session int64) func(zkserver.Request) bool {
+// proofOf is true of the requests with which a session proves that it lives.
+func proofOf(session int64) func(zkserver.Request) bool {
 	return func(r zkserver.Request) bool {
 		return r.Session == session && (r.Op == jute.OpSync || r.Op == jute.OpMulti)
 	}
 }
 
-// waits locks aside, and returns when all goroutines wait.
-func waits(m *zklock.Mutex) <-chan locked {
+// startWaiter calls Lock aside, and returns when all goroutines wait: the call for the lock, or for its server.
+func startWaiter(m *zklock.Mutex) <-chan locked {
 	waiter := lockAside(context.Background(), m, zklock.NewOwner("waiter"))
 	synctest.Wait()
 	return waiter
 }
 
-// queues is waits for a client whose first answer takes a moment.
-func queues(m *zklock.Mutex) <-chan locked {
-	waiter := waits(m)
+// enqueue is startWaiter for a client whose first answer takes a moment: it returns when the node is in the queue.
+func enqueue(m *zklock.Mutex) <-chan locked {
+	waiter := startWaiter(m)
 	time.Sleep(time.Second) // until it waits
 	return waiter
 }
 
-// mayGiveUp is waits for a contender whose ctx giveUp ends: then Lock returns.
-func (tb *table) mayGiveUp(m *zklock.Mutex, owner *zklock.Owner) (waiter <-chan locked, giveUp func()) {
+// enqueueOthers has n contenders come one after the other, each with a client of its own.
+func (tb *serverTest) enqueueOthers(n int) (waiters []<-chan locked) {
+	for range n {
+		waiters = append(waiters, enqueue(tb.mutex(tb.connect())))
+	}
+	return waiters
+}
+
+// startGivingUp starts a waiter. giveUp ends its ctx, and requires that Lock then returns that error.
+func (tb *serverTest) startGivingUp(m *zklock.Mutex, owner *zklock.Owner) (waiter <-chan locked, giveUp func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	waiter = lockAside(ctx, m, owner)
 	synctest.Wait()
@@ -177,21 +203,15 @@ func (tb *table) mayGiveUp(m *zklock.Mutex, owner *zklock.Owner) (waiter <-chan 
 	}
 }
 
-// onTables plays one of several schedules of a test.
-func onTables(t *testing.T, name string, play func(tb *table)) {
-	t.Helper()
-	t.Run(name, func(t *testing.T) { onTable(t, play) })
-}
-
-// limited returns a ctx that ends after d, or with the test.
-func limited(tb *table, d time.Duration) context.Context {
+// within returns a ctx that ends after d, or with the test.
+func within(tb *serverTest, d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	tb.Cleanup(cancel)
 	return ctx
 }
 
-// gets returns the lease that a lockAside gets.
-func gets(tb *table, waiter <-chan locked, otherwise ...any) *zklock.Lease {
+// leaseOf returns the lease with which a call of Lock returns.
+func leaseOf(tb *serverTest, waiter <-chan locked, otherwise ...any) *zklock.Lease {
 	tb.Helper()
 	select {
 	case got := <-waiter:
@@ -203,24 +223,24 @@ func gets(tb *table, waiter <-chan locked, otherwise ...any) *zklock.Lease {
 	}
 }
 
-// passes is gets, and the lock is let go at once.
-func passes(tb *table, waiter <-chan locked, otherwise ...any) {
+// getAndUnlock waits for the lease of a call of Lock, and releases it at once.
+func getAndUnlock(tb *serverTest, waiter <-chan locked, otherwise ...any) {
 	tb.Helper()
-	require.NoError(tb, gets(tb, waiter, otherwise...).Unlock(context.Background()))
+	tb.mustUnlock(leaseOf(tb, waiter, otherwise...))
 }
 
-// handsOver ends a lease, and the next contender passes.
-func handsOver(tb *table, holder *zklock.Lease, next <-chan locked) {
+// handOver releases a lease. Then the next contender gets the lock, and releases it, too.
+func handOver(tb *serverTest, holder *zklock.Lease, next <-chan locked) {
 	tb.Helper()
-	require.NoError(tb, holder.Unlock(context.Background()))
-	passes(tb, next)
+	tb.mustUnlock(holder)
+	getAndUnlock(tb, next)
 }
 
-// lasts asserts that a lease is not lost within a minute, and ends it.
-func lasts(tb *table, l *zklock.Lease) {
+// requireLasts asserts that a lease is not lost within a minute, and releases it.
+func requireLasts(tb *serverTest, l *zklock.Lease) {
 	tb.Helper()
 	time.Sleep(time.Minute) // long enough for it to be lost by mistake
-	require.NoError(tb, l.Unlock(context.Background()))
+	tb.mustUnlock(l)
 }
 
 func releaseAll(faults []*zkserver.Fault) {
@@ -238,7 +258,7 @@ type ordinary struct {
 }
 
 // connectAs opens a session that ends with the test, and returns when the client is at rest.
-func (tb *table) connectAs(o ordinary) *zk.Conn {
+func (tb *serverTest) connectAs(o ordinary) *zk.Conn {
 	tb.Helper()
 	if o.sessionTimeout == 0 {
 		o.sessionTimeout = 10 * time.Second
@@ -253,7 +273,7 @@ func (tb *table) connectAs(o ordinary) *zk.Conn {
 	if o.buffer != 0 {
 		options = append(options, zk.WithMaxConnBufferSize(o.buffer))
 	}
-	conn := bubble.Connect(tb, line.Dial, o.sessionTimeout, three, options...)
+	conn := bubble.Connect(tb, line.Dial, o.sessionTimeout, threeServers, options...)
 	for conn.State() != zk.StateHasSession {
 		time.Sleep(time.Millisecond) // until the server has answered
 	}
@@ -272,56 +292,56 @@ func (c silentWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// givesUp has a contender come, and leave.
-func (tb *table) givesUp(m *zklock.Mutex) {
+// comeAndGiveUp has a contender wait for the lock, and give up.
+func (tb *serverTest) comeAndGiveUp(m *zklock.Mutex) {
 	tb.Helper()
-	_, giveUp := tb.mayGiveUp(m, nil)
+	_, giveUp := tb.startGivingUp(m, nil)
 	giveUp()
 	synctest.Wait()
 }
 
 // create makes a node, and returns its path.
-func (tb *table) create(conn *zk.Conn, path, data string, flags int32) string {
+func (tb *serverTest) create(conn *zk.Conn, path, data string, flags int32) string {
 	tb.Helper()
 	return testenv.Must(conn.Create(path, []byte(data), flags, zk.WorldACL(zk.PermAll)))(tb)
 }
 
 // set writes a node.
-func (tb *table) set(conn *zk.Conn, node, data string) {
+func (tb *serverTest) set(conn *zk.Conn, node, data string) {
 	tb.Helper()
 	testenv.Must(conn.Set(node, []byte(data), -1))(tb)
 }
 
 // allow sets the rights of everybody at a node.
-func (tb *table) allow(conn *zk.Conn, node string, perms int32) {
+func (tb *serverTest) allow(conn *zk.Conn, node string, perms int32) {
 	tb.Helper()
 	testenv.Must(conn.SetACL(node, zk.WorldACL(perms), -1))(tb)
 }
 
-// makeTop has a client make the lock's parent, so that the first create of a contender is that of its node.
-func (tb *table) makeTop() (admin *zk.Conn) {
+// makeParent has a client make the lock's parent, so that the first create of a contender is that of its node.
+func (tb *serverTest) makeParent() (admin *zk.Conn) {
 	tb.Helper()
 	admin = tb.connect()
-	tb.create(admin, top, "", zk.FlagPersistent)
+	tb.create(admin, lockPath, "", zk.FlagPersistent)
 	return admin
 }
 
-// remakeTop removes the lock's parent, which is empty, and makes it again: the numbers begin at 0 again.
-func (tb *table) remakeTop(admin *zk.Conn) {
+// remakeParent removes the lock's parent, which is empty, and makes it again: the numbers begin at 0 again.
+func (tb *serverTest) remakeParent(admin *zk.Conn) {
 	tb.Helper()
-	require.NoError(tb, admin.Delete(top, -1))
-	tb.create(admin, top, "", zk.FlagPersistent)
+	require.NoError(tb, admin.Delete(lockPath, -1))
+	tb.create(admin, lockPath, "", zk.FlagPersistent)
 }
 
-func (tb *table) participants(m *zklock.Mutex) []zklock.Participant {
+func (tb *serverTest) participants(m *zklock.Mutex) []zklock.Participant {
 	tb.Helper()
 	return testenv.Must(m.Participants(context.Background()))(tb)
 }
 
-// isHeld asserts that TryLock finds the lock held.
-func (tb *table) isHeld(m *zklock.Mutex, what ...any) {
+// requireHeld asserts that TryLock finds the lock held.
+func (tb *serverTest) requireHeld(m *zklock.Mutex, what ...any) {
 	tb.Helper()
-	require.ErrorIs(tb, testenv.Err(m.TryLock(limited(tb, time.Minute), nil)), zklock.ErrHeld, what...)
+	require.ErrorIs(tb, testenv.Err(m.TryLock(within(tb, time.Minute), nil)), zklock.ErrHeld, what...)
 }
 
 // watchesFirst is a connection that works around one fault of go-zookeeper: when the client has connected, it reads
