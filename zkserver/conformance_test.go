@@ -72,8 +72,8 @@ func TestSequenceNumbersCountTheChildrenEverMade(t *testing.T) { playScripts(t, 
 func TestMulti(t *testing.T)                                   { playScripts(t, "multi") }
 func TestWatches(t *testing.T)                                 { playScripts(t, "watches") }
 func TestACLs(t *testing.T)                                    { playScripts(t, "acls") }
-func TestTTL(t *testing.T)                                     { playScripts(t, "ttl", extended(t)...) }
-func TestAllFourLetterWords(t *testing.T)                      { playScripts(t, "words", extended(t)...) }
+func TestTTL(t *testing.T)                                     { playScripts(t, "ttl", needsExtended(t)...) }
+func TestAllFourLetterWords(t *testing.T)                      { playScripts(t, "words", needsExtended(t)...) }
 
 func TestHandshake(t *testing.T) {
 	tg := newTarget(t)
@@ -107,7 +107,7 @@ func TestHandshake(t *testing.T) {
 		require.Equal(t, before.SessionID, resp.SessionID)
 		require.Equal(t, before.Password, resp.Password)
 		require.EqualValues(t, 30_000, resp.TimeoutMs)
-		old.closes()
+		old.requireClosed()
 		require.Equal(t, jute.OK, back.create(tg.root+"/back", jute.FlagEphemeral))
 	})
 	t.Run("refuses a wrong password, and kicks out the connection all the same", func(t *testing.T) {
@@ -115,22 +115,21 @@ func TestHandshake(t *testing.T) {
 		intruder := tg.dial()
 		resp := testenv.Must(intruder.handshake(jute.ConnectRequest{TimeoutMs: longest, SessionID: old.session.SessionID, Password: password, HasReadOnly: true}))(t)
 		require.Equal(t, jute.ConnectResponse{Password: password, HasReadOnly: true}, resp)
-		intruder.closes()
-		old.closes()
-		// The session itself lives.
-		resp = testenv.Must(tg.dial().handshake(reopen(old.session, longest)))(t)
+		intruder.requireClosed()
+		old.requireClosed()
+		resp = testenv.Must(tg.dial().handshake(reopen(old.session, longest)))(t) // the session itself lives
 		require.Equal(t, old.session.SessionID, resp.SessionID)
 	})
 	t.Run("refuses a session that it does not have", func(t *testing.T) {
 		c := tg.dial()
 		resp := testenv.Must(c.handshake(jute.ConnectRequest{TimeoutMs: 5000, SessionID: 12345, Password: password}))(t)
 		require.Equal(t, jute.ConnectResponse{Password: password}, resp)
-		c.closes()
+		c.requireClosed()
 	})
 	t.Run("closes on a client that has seen the future", func(t *testing.T) {
 		c := tg.dial()
 		c.write(frame(&jute.ConnectRequest{TimeoutMs: 5000, LastZxidSeen: 1 << 60, Password: password}))
-		c.closes()
+		c.requireClosed()
 	})
 }
 
@@ -143,8 +142,7 @@ func TestMalformedBodiesAreMarshallingErrors(t *testing.T) {
 		jute.OpGetAllChildrenNumber, jute.OpGetEphemerals} {
 		// An empty body, a path that is cut off, and lengths that are negative or huge.
 		for _, body := range []raw{{}, {0, 0, 0, 9, '/'}, {0xff, 0xff, 0xff, 0xf0}, {0x7f, 0xff, 0xff, 0xff}} {
-			code, _ := c.do(op, body)
-			require.Equal(t, jute.ErrMarshalling, code, "%v % x", op, body)
+			require.Equal(t, jute.ErrMarshalling, c.code(op, body), "%v % x", op, body)
 		}
 	}
 
@@ -152,12 +150,10 @@ func TestMalformedBodiesAreMarshallingErrors(t *testing.T) {
 		for null := range lists {
 			body := make(raw, 8+4*lists) // the zxid, and empty lists
 			copy(body[8+4*null:], "\xff\xff\xff\xff")
-			code, _ := c.do(op, body)
-			require.Equal(t, jute.ErrMarshalling, code, "%v, list %d is null", op, null)
+			require.Equal(t, jute.ErrMarshalling, c.code(op, body), "%v, list %d is null", op, null)
 		}
 	}
-	code, _ := c.do(jute.OpExists, raw("\x00\x00\x00\x01/\x02junk behind it"))
-	require.Equal(t, jute.OK, code, "what is too much is ignored")
+	require.Equal(t, jute.OK, c.code(jute.OpExists, raw("\x00\x00\x00\x01/\x02junk behind it")), "what is too much is ignored")
 }
 
 func TestPacketsThatCloseTheConnection(t *testing.T) {
@@ -175,9 +171,8 @@ func TestPacketsThatCloseTheConnection(t *testing.T) {
 		c := tg.connect()
 		require.Equal(t, jute.OK, c.create(tg.root+"/e", jute.FlagEphemeral), name)
 		c.write(b)
-		c.closes()
-		// The session lives on.
-		back := tg.dial()
+		c.requireClosed()
+		back := tg.dial() // the session lives on
 		resp, err := back.handshake(reopen(c.session, longest))
 		require.NoError(t, err, name)
 		require.Equal(t, c.session.SessionID, resp.SessionID, name)
@@ -191,7 +186,7 @@ func TestPacketsThatCloseTheConnection(t *testing.T) {
 		c := tg.dial()
 		c.write(b)
 		t.Log(name)
-		c.closes()
+		c.requireClosed()
 	}
 
 	for _, op := range []jute.Op{999, -1} { // kinds that do not exist
@@ -199,7 +194,7 @@ func TestPacketsThatCloseTheConnection(t *testing.T) {
 		c.write(frame(&jute.RequestHeader{Xid: 5, Op: op}))
 		h, _ := c.reply()
 		require.Equal(t, jute.ReplyHeader{Xid: 5, Zxid: -1, Err: jute.ErrUnimplemented}, h)
-		c.closes()
+		c.requireClosed()
 	}
 	require.Equal(t, jute.OK, bystander.delete(tg.root+"/bystander"), "others notice nothing")
 }
@@ -218,16 +213,16 @@ func TestTheLargestPacket(t *testing.T) {
 	_, d := c.do(jute.OpGetData, &jute.PathWatch{Path: tg.root + "/large"})
 	require.Greater(t, len(d.Buffer()), jute.MaxFrame-1000, "most of the packet is data")
 	c.write(body(jute.MaxFrame + 1))
-	c.closes()
+	c.requireClosed()
 }
 
 func TestFourLetterWords(t *testing.T) {
 	tg := newTarget(t)
-	require.Regexp(t, `\nMode: (standalone|leader|follower)\n(Proposal.*\n)?Node count: `, tg.say("srvr"))
-	require.Contains(t, tg.say("srvr"), "Zookeeper version: 3.")
+	require.Regexp(t, `\nMode: (standalone|leader|follower)\n(Proposal.*\n)?Node count: `, tg.askWord("srvr"))
+	require.Contains(t, tg.askWord("srvr"), "Zookeeper version: 3.")
 	if tg.srv != nil || os.Getenv("ZK_EXTENDED") == "" {
 		for _, word := range []string{"ruok", "stat", "cons", "mntr", "isro", "envi", "conf", "dump"} {
-			require.Equal(t, word+" is not executed because it is not in the whitelist.\n", tg.say(word))
+			require.Equal(t, word+" is not executed because it is not in the whitelist.\n", tg.askWord(word))
 		}
 	}
 }

@@ -43,7 +43,7 @@ func watchedPath(t *rapid.T) string {
 	return anyPath(t)
 }
 
-func drawVersion(t *rapid.T) string { // "" is -1, which any version fulfils
+func drawVersion(t *rapid.T) string { // "": any version fulfils it
 	return among(t, "version", "", "", " version 0", " version 1", " version 2")
 }
 

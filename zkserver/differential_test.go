@@ -29,9 +29,9 @@ import (
 func TestDifferential(t *testing.T) {
 	var options []zkserver.Option
 	if !testenv.Elsewhere() {
-		options = append(extended(t), lasting)
+		options = append(needsExtended(t), noExpiry)
 	} else if os.Getenv("ZK_EXTENDED") != "" {
-		options = extended(t)
+		options = needsExtended(t)
 	}
 	one, other := &target{T: t, srv: zkserver.Run(t, options...)}, newTarget(t, options...)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -42,10 +42,10 @@ func TestDifferential(t *testing.T) {
 	})
 }
 
-// TestDifferentialFindsADifference is the test of the test: a server that has TTL nodes differs from one that has none.
+// The comparison finds a difference where there is one: a server that has TTL nodes differs from one that has none.
 func TestDifferentialFindsADifference(t *testing.T) {
-	embedded(t)
-	one, other := &target{T: t, srv: zkserver.Run(t, lasting)}, &target{T: t, srv: zkserver.Run(t, lasting, zkserver.WithTTL())}
+	needsEmbedded(t)
+	one, other := &target{T: t, srv: zkserver.Run(t, noExpiry)}, &target{T: t, srv: zkserver.Run(t, noExpiry, zkserver.WithTTL())}
 	found := ""
 	for seed := 0; found == "" && seed < 1000; seed++ {
 		steps, root := sequence().Example(seed), newRoot()
@@ -147,7 +147,7 @@ var (
 // clients come in any order, and a connection may be listed after its end.
 func (p *player) recordWord(word string) {
 	var ofClients, lines []string
-	for line := range strings.Lines(p.tg.say(word)) {
+	for line := range strings.Lines(p.tg.askWord(word)) {
 		line = strings.TrimSuffix(line, "\n")
 		if strings.HasPrefix(line, " ") {
 			ofClients = append(ofClients, valuesOfClient.ReplaceAllString(line, "…"))
@@ -337,8 +337,7 @@ func (p *player) recordEvents(parent string, anyOrder bool) {
 
 var marked = regexp.MustCompile(`\{(-?\d+)\}`)
 
-// masked replaces each zxid by its rank among all that were received, and the
-// name of the root, which is another one each time.
+// masked replaces each zxid by its rank among all that were received, and the name of the root, which is random.
 func (p *player) masked(root string) []string {
 	var zxids []int64
 	for _, line := range p.received {
@@ -360,8 +359,7 @@ func (p *player) masked(root string) []string {
 	return p.received
 }
 
-// difference returns the first place at which the answers of two servers differ, with all
-// before it; "" if there is none.
+// difference returns the first place at which the answers of two servers differ, with all before it; "" if none does.
 func difference(ours, other []string) string {
 	for i := range max(len(ours), len(other)) {
 		if i < len(ours) && i < len(other) && ours[i] == other[i] {

@@ -31,14 +31,15 @@ func (f *fakeTB) Cleanup(c func()) { f.cleanups = append(f.cleanups, c) }
 func (f *fakeTB) Errorf(format string, args ...any) {
 	f.said = append(f.said, fmt.Sprintf(format, args...))
 }
-func (f *fakeTB) end() {
+func (f *fakeTB) end() { // of the test
 	for _, c := range f.cleanups {
 		c()
 	}
 }
 
+// A server fails its test at the end for a fault that no request has met and that was not released, and names its line.
 func TestRunReportsAFaultThatNoRequestHasMet(t *testing.T) {
-	inBubble(t, func(tg *target) {
+	onEmbedded(t, func(tg *target) {
 		fake := &fakeTB{}
 		srv := zkserver.Run(fake)
 		c := (&target{T: tg.T, srv: srv}).connect()
@@ -46,38 +47,36 @@ func TestRunReportsAFaultThatNoRequestHasMet(t *testing.T) {
 		srv.Hold(zkserver.On(zkserver.OpExists, "/met")).Release()
 		srv.Fail(zkserver.CodeNoNode, zkserver.On(zkserver.OpExists, "/"))
 		srv.Fail(zkserver.CodeNoNode, zkserver.On(zkserver.OpGetChildren, "/")).Every() // it was met, so it need not be released
+		lose := srv.LoseReply                                                           // a method value has a wrapper, which does not count as the caller
 		_, _, line, _ := runtime.Caller(0)
-		lose := srv.LoseReply // a method value has a wrapper, which does not count as the caller
-		lose(never)
-
+		lose(never) // on the line after that
 		require.Equal(tg, jute.ErrNoNode, c.watch(jute.OpExists, "/"))
 		require.Equal(tg, jute.ErrNoNode, c.watch(jute.OpGetChildren2, "/"))
 		fake.end()
-		want := fmt.Sprintf("zkserver: no request has met the fault that was made at fault_test.go:%d; Release it if none need meet it", line+2)
+		want := fmt.Sprintf("zkserver: no request has met the fault that was made at fault_test.go:%d; Release it if none need meet it", line+1)
 		require.Equal(tg, []string{want}, fake.said)
 		require.ErrorIs(tg, testenv.Err(srv.Dial("", "", 0)), zkserver.ErrClosed)
 	})
 }
 
 func TestANilConditionPanicsAtItsCaller(t *testing.T) {
-	embedded(t)
+	needsEmbedded(t)
 	srv := zkserver.Run(t)
 	require.PanicsWithValue(t, "zkserver: a fault without a condition", func() { srv.Hold(nil) })
 	require.PanicsWithValue(t, "zkserver: the pattern /[ is malformed", func() { zkserver.On(zkserver.OpCreate, "/[") })
 }
 
-// A condition that ends its goroutine, as FailNow does, costs its client the
-// connection, and the next request goes through.
+// A condition that ends its goroutine, as FailNow does, costs its client the connection; the next request goes through.
 func TestAConditionThatEndsItsGoroutineCostsAConnection(t *testing.T) {
-	inBubble(t, func(tg *target) {
+	onEmbedded(t, func(tg *target) {
 		fake := &fakeTB{}
 		srv := zkserver.Run(fake)
 		other := &target{T: tg.T, srv: srv}
 		c := other.connect()
 		srv.Hold(func(zkserver.Request) bool { runtime.Goexit(); return false })
 		c.write(frame(&jute.RequestHeader{Xid: 7, Op: jute.OpExists}, &jute.PathWatch{Path: "/"}))
-		c.closes()
-		require.NotZero(tg, testenv.Must(c.again(other))(tg).SessionID)
+		c.requireClosed()
+		require.NotZero(tg, testenv.Must(c.reconnect(other))(tg).SessionID)
 		require.Zero(tg, c.stat("/").Version)
 		fake.end()
 		require.Len(tg, fake.said, 1)
@@ -87,7 +86,7 @@ func TestAConditionThatEndsItsGoroutineCostsAConnection(t *testing.T) {
 
 // The test starts itself as another process: a condition that panics ends its process.
 func TestAConditionThatPanicsEndsTheProcessWithItsStack(t *testing.T) {
-	embedded(t)
+	needsEmbedded(t)
 	if os.Getenv("ZKSERVER_PANIC") != "" {
 		srv := zkserver.Run(t)
 		srv.Hold(func(r zkserver.Request) bool { return r.Path[0] == '/' }) // a handshake has none
@@ -105,7 +104,7 @@ func TestAConditionThatPanicsEndsTheProcessWithItsStack(t *testing.T) {
 }
 
 func TestAConditionMayLookAtTheServerAndMakeFaults(t *testing.T) {
-	inBubble(t, func(tg *target) {
+	onEmbedded(t, func(tg *target) {
 		c := tg.connect()
 		tg.srv.Fail(zkserver.CodeNoAuth, func(r zkserver.Request) bool {
 			if r.Op != zkserver.OpExists {
@@ -116,13 +115,12 @@ func TestAConditionMayLookAtTheServerAndMakeFaults(t *testing.T) {
 			return there && len(tg.srv.Sessions()) > 0
 		})
 		require.Equal(tg, jute.ErrNoAuth, c.watch(jute.OpExists, tg.root))
-		code, _ := c.do(jute.OpDelete, &jute.PathVersion{Path: "x"})
-		require.Equal(tg, jute.ErrBadVersion, code)
+		require.Equal(tg, jute.ErrBadVersion, c.code(jute.OpDelete, &jute.PathVersion{Path: "x"}))
 	})
 }
 
 func TestAFaultForEveryRequestGoesOnUntilRelease(t *testing.T) {
-	inBubble(t, func(tg *target) {
+	onEmbedded(t, func(tg *target) {
 		c, other := tg.connect(), tg.connect()
 		refused := tg.srv.Fail(zkserver.CodeNoAuth, zkserver.On(zkserver.OpCreate, tg.root+"/*").From(c.session.SessionID)).Every()
 		for range 3 {
@@ -152,8 +150,8 @@ func TestAFaultForEveryRequestGoesOnUntilRelease(t *testing.T) {
 	})
 }
 
-// A receiver may keep the channel or ask for it again, may begin before the requests or after them,
-// and may take its time.
+// No hit of a fault is left out for a receiver that keeps the channel or asks again, begins before or after, or is
+// slow.
 func TestNoHitIsLeftOutHoweverSlowTheReceiver(t *testing.T) {
 	const requests = 20
 	check := func(t *testing.T) {
@@ -202,44 +200,46 @@ func TestNoHitIsLeftOutHoweverSlowTheReceiver(t *testing.T) {
 		}
 		require.Empty(t, closed.Hit())
 	}
-	t.Run("in virtual time", func(t *testing.T) { inBubble(t, func(tg *target) { check(tg.T) }) })
+	t.Run("in virtual time", func(t *testing.T) { onEmbedded(t, func(tg *target) { check(tg.T) }) })
 	t.Run("in real time", check)
 }
 
+// On is true of all forms of a request, and a pattern of one element of a path.
 func TestOnMeansAllFormsOfARequest(t *testing.T) {
+	const session = 7
 	request := func(op zkserver.Op, path string) zkserver.Request {
-		return zkserver.Request{Session: 7, Op: op, Path: path}
+		return zkserver.Request{Session: session, Op: op, Path: path}
 	}
+	create := zkserver.On(zkserver.OpCreate, "/locks/*")
 	for _, c := range []struct {
 		when zkserver.Condition
 		r    zkserver.Request
 		want bool
 	}{
-		{zkserver.On(zkserver.OpCreate, "/locks/*"), request(zkserver.OpCreate, "/locks/a-"), true},
-		{zkserver.On(zkserver.OpCreate, "/locks/*"), request(zkserver.OpCreateContainer, "/locks/a-"), true},
-		{zkserver.On(zkserver.OpCreate, "/locks/*"), request(zkserver.OpCreate, "/locks"), false},
-		{zkserver.On(zkserver.OpCreate, "/locks/*"), request(zkserver.OpCreate, "/locks/a/b"), false},
-		{zkserver.On(zkserver.OpCreate, "/locks/*"), request(zkserver.OpDelete, "/locks/a"), false},
-		{zkserver.On(zkserver.OpCreate2, "/locks/*"), request(zkserver.OpCreate, "/locks/a"), false},
-		{zkserver.On(zkserver.OpCreate, "/locks/*"), zkserver.Request{Op: zkserver.OpMulti, First: zkserver.OpCreate, Path: "/locks/a-"}, true},
-		{zkserver.On(zkserver.OpCreate, ""), zkserver.Request{Op: zkserver.OpMulti, First: jute.OpCheck, Path: "/locks/a-"}, false},
-		{zkserver.On(zkserver.OpGetChildren, "/locks"), request(zkserver.OpGetChildren2, "/locks"), true},
-		{zkserver.On(zkserver.OpConnect, ""), request(zkserver.OpConnect, ""), true},
-		{zkserver.On(zkserver.AnyOp, ""), request(zkserver.OpPing, ""), true},
-		{zkserver.On(zkserver.AnyOp, "/a"), request(zkserver.OpPing, ""), false},
-		{zkserver.On(zkserver.AnyOp, "").From(7), request(zkserver.OpPing, ""), true},
-		{zkserver.On(zkserver.AnyOp, "").From(8), request(zkserver.OpPing, ""), false},
+		{when: create, r: request(zkserver.OpCreate, "/locks/a-"), want: true},
+		{when: create, r: request(zkserver.OpCreateContainer, "/locks/a-"), want: true},
+		{when: create, r: zkserver.Request{Op: zkserver.OpMulti, First: zkserver.OpCreate, Path: "/locks/a-"}, want: true},
+		{when: create, r: request(zkserver.OpCreate, "/locks")},
+		{when: create, r: request(zkserver.OpCreate, "/locks/a/b")},
+		{when: create, r: request(zkserver.OpDelete, "/locks/a")},
+		{when: zkserver.On(zkserver.OpCreate2, "/locks/*"), r: request(zkserver.OpCreate, "/locks/a")},
+		{when: zkserver.On(zkserver.OpCreate, ""), r: zkserver.Request{Op: zkserver.OpMulti, First: jute.OpCheck, Path: "/locks/a-"}},
+		{when: zkserver.On(zkserver.OpGetChildren, "/locks"), r: request(zkserver.OpGetChildren2, "/locks"), want: true},
+		{when: zkserver.On(zkserver.OpConnect, ""), r: request(zkserver.OpConnect, ""), want: true},
+		{when: zkserver.On(zkserver.AnyOp, ""), r: request(zkserver.OpPing, ""), want: true},
+		{when: zkserver.On(zkserver.AnyOp, "/a"), r: request(zkserver.OpPing, "")},
+		{when: zkserver.On(zkserver.AnyOp, "").From(session), r: request(zkserver.OpPing, ""), want: true},
+		{when: zkserver.On(zkserver.AnyOp, "").From(session + 1), r: request(zkserver.OpPing, "")},
 	} {
 		require.Equal(t, c.want, c.when(c.r), "%+v", c.r)
 	}
 }
 
 func TestTheTreeIsTextToCompare(t *testing.T) {
-	inBubble(t, func(tg *target) {
+	onEmbedded(t, func(tg *target) {
 		c := tg.connect()
 		require.Equal(tg, jute.OK, c.create("/locks", jute.FlagPersistent))
-		code, _ := c.do(jute.OpCreateContainer, &jute.CreateRequest{Path: "/box", ACL: jute.WorldACL(), Flags: jute.FlagContainer})
-		require.Equal(tg, jute.OK, code)
+		require.Equal(tg, jute.OK, c.code(jute.OpCreateContainer, &jute.CreateRequest{Path: "/box", ACL: jute.WorldACL(), Flags: jute.FlagContainer}))
 		require.Equal(tg, jute.OK, c.create("/locks/l-", jute.FlagEphemeralSequential))
 		require.Equal(tg, jute.OK, c.set("/locks/l-0000000000", "host\n1", -1))
 		require.Equal(tg, "/box container\n/locks\n/locks/l-0000000000 ephemeral \"host\\n1\"\n"+tg.root+"\n", tg.srv.Tree())
@@ -252,9 +252,9 @@ func TestTheTreeIsTextToCompare(t *testing.T) {
 }
 
 func TestHoldKeepsARequestFromTheServer(t *testing.T) {
-	inBubble(t, func(tg *target) {
+	onEmbedded(t, func(tg *target) {
 		c, other := tg.connect(), tg.connect()
-		held := tg.srv.Hold(on(c, jute.OpCreate))
+		held := tg.srv.Hold(requestOf(c, jute.OpCreate))
 		c.write(createFrame(7, tg.root+"/x"))
 		require.Equal(tg, zkserver.Request{Session: c.session.SessionID, Xid: 7, Op: jute.OpCreate, Path: tg.root + "/x"}, <-held.Hit())
 		synctest.Wait()
@@ -269,9 +269,9 @@ func TestHoldKeepsARequestFromTheServer(t *testing.T) {
 }
 
 func TestARequestThatIsHeldDiesWithItsConnection(t *testing.T) {
-	inBubble(t, func(tg *target) {
+	onEmbedded(t, func(tg *target) {
 		c := tg.connect()
-		held := tg.srv.Hold(on(c, jute.OpCreate))
+		held := tg.srv.Hold(requestOf(c, jute.OpCreate))
 		c.write(createFrame(7, tg.root+"/x"))
 		<-held.Hit()
 		tg.srv.Expire(c.session.SessionID)
@@ -282,20 +282,17 @@ func TestARequestThatIsHeldDiesWithItsConnection(t *testing.T) {
 }
 
 func TestHoldReplyCarriesOutAndKeepsWhatFollows(t *testing.T) {
-	inBubble(t, func(tg *target) {
+	onEmbedded(t, func(tg *target) {
 		c, other := tg.connect(), tg.connect()
 		require.Equal(tg, jute.OK, c.watch(jute.OpGetData, tg.root))
-		held := tg.srv.HoldReply(on(c, jute.OpCreate))
+		held := tg.srv.HoldReply(requestOf(c, jute.OpCreate))
 		c.write(createFrame(7, tg.root+"/x"))
 		<-held.Hit()
 		synctest.Wait()
 		require.Equal(tg, []string{"x"}, tg.srv.Children(tg.root))
 		require.Equal(tg, jute.OK, other.set(tg.root, "", -1))
 		got := make(chan jute.ReplyHeader, 1)
-		go func() {
-			h, _, _ := c.read()
-			got <- h
-		}()
+		go func() { h, _, _ := c.read(); got <- h }()
 		synctest.Wait()
 		require.Empty(tg, got)
 		held.Release()
@@ -305,7 +302,7 @@ func TestHoldReplyCarriesOutAndKeepsWhatFollows(t *testing.T) {
 }
 
 func TestRepliesBeforeAHeldRequestAreSent(t *testing.T) {
-	inBubble(t, func(tg *target) {
+	onEmbedded(t, func(tg *target) {
 		c := tg.connect()
 		held := tg.srv.Hold(func(r zkserver.Request) bool { return r.Path == tg.root+"/2" })
 		c.write(append(createFrame(1, tg.root+"/1"), createFrame(2, tg.root+"/2")...))
@@ -319,14 +316,14 @@ func TestRepliesBeforeAHeldRequestAreSent(t *testing.T) {
 }
 
 func TestAHeldReplyIsSentHoweverLateItIsReleased(t *testing.T) {
-	inBubble(t, func(tg *target) {
+	onEmbedded(t, func(tg *target) {
 		c := tg.connect()
-		first := tg.srv.HoldReply(on(c, jute.OpCreate))
-		second := tg.srv.HoldReply(on(c, jute.OpCloseSession))
+		first := tg.srv.HoldReply(requestOf(c, jute.OpCreate))
+		second := tg.srv.HoldReply(requestOf(c, jute.OpCloseSession))
 		c.write(append(createFrame(1, tg.root+"/x"), frame(&jute.RequestHeader{Xid: 2, Op: jute.OpCloseSession})...))
 		<-first.Hit()
 		<-second.Hit()
-		require.False(tg, tg.lives(c))
+		require.False(tg, tg.hasSession(c))
 		time.Sleep(time.Hour)
 		second.Release()
 		synctest.Wait()
@@ -342,36 +339,36 @@ func TestAHeldReplyIsSentHoweverLateItIsReleased(t *testing.T) {
 		first.Release()
 		require.EqualValues(tg, 1, <-got)
 		require.EqualValues(tg, 2, <-got)
-		c.closes()
+		c.requireClosed()
 	})
 }
 
 func TestLoseRequestAndLoseReply(t *testing.T) {
 	for _, carriedOut := range []bool{false, true} {
-		inBubble(t, func(tg *target) {
+		onEmbedded(t, func(tg *target) {
 			c := tg.connect()
 			require.Equal(tg, jute.OK, c.watch(jute.OpGetChildren, tg.root))
 			lose := tg.srv.LoseRequest
 			if carriedOut {
 				lose = tg.srv.LoseReply
 			}
-			fault := lose(on(c, jute.OpCreate))
+			fault := lose(requestOf(c, jute.OpCreate))
 			c.write(frame(&jute.RequestHeader{Xid: 7, Op: jute.OpCreate}, &jute.CreateRequest{Path: tg.root + "/x", ACL: jute.WorldACL(), Flags: jute.FlagEphemeral}))
 			_, _, err := c.read()
 			require.Error(tg, err)
 			require.Equal(tg, carriedOut, len(c.events) == 1, "what came before the reply is sent")
 			require.Len(tg, fault.Hit(), 1)
 			require.Equal(tg, carriedOut, len(tg.srv.Children(tg.root)) == 1)
-			require.True(tg, tg.lives(c))
+			require.True(tg, tg.hasSession(c))
 		})
 	}
 }
 
 func TestAFaultThatIsReleasedIsCalledOff(t *testing.T) {
-	inBubble(t, func(tg *target) {
+	onEmbedded(t, func(tg *target) {
 		c := tg.connect()
 		for i, fault := range []func(func(zkserver.Request) bool) *zkserver.Fault{tg.srv.Hold, tg.srv.HoldReply, tg.srv.LoseRequest, tg.srv.LoseReply} {
-			f := fault(on(c, jute.OpCreate))
+			f := fault(requestOf(c, jute.OpCreate))
 			f.Release()
 			f.Release()
 			require.Equal(tg, jute.OK, c.create(fmt.Sprintf("%s/%d", tg.root, i), jute.FlagPersistent))
@@ -381,17 +378,16 @@ func TestAFaultThatIsReleasedIsCalledOff(t *testing.T) {
 }
 
 func TestAHandshakeCanBeHeldAndLost(t *testing.T) {
-	inBubble(t, func(tg *target) {
+	onEmbedded(t, func(tg *target) {
 		c := tg.connect()
 		comesBack := func(r zkserver.Request) bool { return r.Op == jute.OpConnect && r.Session == c.session.SessionID }
 		tg.srv.LoseReply(comesBack)
-		_, err := tg.dial().handshake(reopen(c.session, 5000))
-		require.Error(tg, err)
+		require.Error(tg, testenv.Err(tg.dial().handshake(reopen(c.session, 5000))))
 
 		tg.srv.Fail(jute.ErrSessionExpired, comesBack)
 		resp := testenv.Must(tg.dial().handshake(reopen(c.session, 5000)))(tg)
 		require.Zero(tg, resp.SessionID)
-		require.True(tg, tg.lives(c), "the session has not expired in truth")
+		require.True(tg, tg.hasSession(c), "the session has not expired in truth")
 
 		held := tg.srv.Hold(comesBack)
 		second := tg.dial()

@@ -20,7 +20,7 @@ import (
 )
 
 func TestTheServerListensOnLoopbackAlone(t *testing.T) {
-	embedded(t)
+	needsEmbedded(t)
 	srv := zkserver.Run(t)
 	for _, address := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:0", "example.com:0", "127.0.0.1.example.com:0", "localhost", ""} {
 		addr, err := srv.Listen(address)
@@ -52,13 +52,14 @@ func waitForSession(t *testing.T, conn *zk.Conn) {
 }
 
 func TestAServerComesBackWithItsData(t *testing.T) {
-	embedded(t)
-	srv := zkserver.Run(t, lasting)
+	needsEmbedded(t)
+	srv := zkserver.Run(t, noExpiry)
 	addr := srv.Addr()
 	conn := bubble.Connect(t, net.DialTimeout, 20*time.Second, []string{addr})
 	testenv.Must(conn.Create("/e", []byte("x"), zk.FlagEphemeral, zk.WorldACL(zk.PermAll)))(t)
 	session := conn.SessionID()
-	for end, seen := time.Now().Add(5*time.Minute), false; !seen; waitForSession(t, conn) { // the client sees the break, on a busy machine not always in time
+	// On a busy machine the client does not always see in time that the server has stopped.
+	for end, seen := time.Now().Add(5*time.Minute), false; !seen; waitForSession(t, conn) {
 		require.True(t, time.Now().Before(end), "the client never sees the break in time")
 		srv.Stop()
 		require.ErrorIs(t, testenv.Err(net.Dial("tcp", addr)), syscall.ECONNREFUSED)
@@ -71,9 +72,9 @@ func TestAServerComesBackWithItsData(t *testing.T) {
 	require.True(t, srv.Start(), "the server runs already")
 }
 
-// A client that does not read its line does not see that it is broken.
+// Start returns false, after a second, if a client has not seen the break: it does not read its connection.
 func TestStartSaysThatAClientHasNotSeenTheBreak(t *testing.T) {
-	inBubble(t, func(tg *target) {
+	onEmbedded(t, func(tg *target) {
 		tg.connect()
 		tg.srv.Stop()
 		began := time.Now()
@@ -82,10 +83,9 @@ func TestStartSaysThatAClientHasNotSeenTheBreak(t *testing.T) {
 	})
 }
 
-// The server sends a long reply before it carries out the client's next request. Here the client does not read the
-// reply, so its delete must not be carried out.
+// The server sends a long reply before it carries out the client's next request: here a delete, behind an unread reply.
 func TestALongReplyIsSentBeforeTheNextRequest(t *testing.T) {
-	inBubble(t, func(tg *target) {
+	onEmbedded(t, func(tg *target) {
 		c := tg.connect()
 		require.Equal(tg, jute.OK, c.set(tg.root, strings.Repeat("x", 64<<10), -1))
 		c.write(append(frame(&jute.RequestHeader{Op: jute.OpGetData}, &jute.PathWatch{Path: tg.root}),
@@ -95,8 +95,9 @@ func TestALongReplyIsSentBeforeTheNextRequest(t *testing.T) {
 	})
 }
 
+// Start returns false if a client over TCP has not closed its side of a broken connection.
 func TestAConnectionOverTCPThatIsNotClosedIsNotSeen(t *testing.T) {
-	embedded(t)
+	needsEmbedded(t)
 	srv := zkserver.Run(t)
 	nc := testenv.Must(net.Dial("tcp", srv.Addr()))(t)
 	defer nc.Close()
@@ -104,35 +105,32 @@ func TestAConnectionOverTCPThatIsNotClosedIsNotSeen(t *testing.T) {
 	_ = testenv.Must(c.handshake(jute.ConnectRequest{TimeoutMs: longest}))(t)
 	srv.Stop()
 	require.False(t, srv.Start())
-	c.closes()
+	c.requireClosed()
 }
 
 func TestNoSessionExpiresWhileTheServerIsStopped(t *testing.T) {
-	inBubble(t, func(tg *target) {
+	onEmbedded(t, func(tg *target) {
 		c := tg.connect()
 		require.Equal(tg, jute.OK, c.create(tg.root+"/e", jute.FlagEphemeral))
 		tg.srv.Stop()
-		c.closes()
+		c.requireClosed()
 		c.Close()
 		time.Sleep(time.Hour)
 		tg.srv.Start()
 		time.Sleep((longest - 1) * time.Millisecond)
-		require.NotZero(tg, testenv.Must(c.again(tg))(tg).SessionID, "it has its whole timeout from the start on")
+		require.NotZero(tg, testenv.Must(c.reconnect(tg))(tg).SessionID, "it has its whole timeout from the start on")
 		require.Equal(tg, []string{"e"}, tg.srv.Children(tg.root))
 	})
 }
 
 func TestAServerThatHasLostItsDataRefusesItsOldClients(t *testing.T) {
-	embedded(t)
+	needsEmbedded(t)
 	bubble.Test(t, func(t *testing.T) {
 		refused := 0
 		tg := &target{T: t, srv: zkserver.Run(t, zkserver.WithRefusal(func() { refused++ })), root: "/t"}
 		c := tg.connect()
 		require.Equal(t, jute.OK, c.create("/x", jute.FlagPersistent))
-		go func() {
-			c.closes()
-			c.Close()
-		}()
+		go func() { c.requireClosed(); c.Close() }()
 
 		require.True(t, tg.srv.StartEmpty())
 		require.Empty(t, tg.srv.Tree())
@@ -148,10 +146,10 @@ func TestAServerThatHasLostItsDataRefusesItsOldClients(t *testing.T) {
 	})
 }
 
-// One server at several addresses is to its clients an ensemble.
+// One server at several addresses is an ensemble to its clients: they leave an address that is stopped for another one.
 func TestAClientGoesToTheAddressThatServes(t *testing.T) {
-	embedded(t)
-	srv := zkserver.Run(t, lasting)
+	needsEmbedded(t)
+	srv := zkserver.Run(t, noExpiry)
 	addrs := []string{srv.Addr(), srv.ListenAlso()}
 	conn := bubble.Connect(t, net.DialTimeout, 20*time.Second, addrs)
 	waitForSession(t, conn)
@@ -166,7 +164,7 @@ func TestAClientGoesToTheAddressThatServes(t *testing.T) {
 }
 
 func TestAnAddressOverPipesIsStoppedByItsName(t *testing.T) {
-	inBubble(t, func(tg *target) {
+	onEmbedded(t, func(tg *target) {
 		tg.srv.Stop("192.0.2.1:2181")
 		require.ErrorIs(tg, testenv.Err(tg.srv.Dial("tcp", "192.0.2.1:2181", 0)), syscall.ECONNREFUSED)
 		nc := testenv.Must(tg.srv.Dial("tcp", "192.0.2.2:2181", 0))(tg)
@@ -181,13 +179,13 @@ func TestAnAddressOverPipesIsStoppedByItsName(t *testing.T) {
 }
 
 func TestCutAllCutsEveryConnectionAndNoSession(t *testing.T) {
-	inBubble(t, func(tg *target) {
+	onEmbedded(t, func(tg *target) {
 		a, b := tg.connect(), tg.connect()
 		tg.srv.CutAll()
-		a.closes()
-		b.closes()
+		a.requireClosed()
+		b.requireClosed()
 		for _, c := range []*wire{a, b} {
-			require.NotZero(tg, testenv.Must(c.again(tg))(tg).SessionID)
+			require.NotZero(tg, testenv.Must(c.reconnect(tg))(tg).SessionID)
 		}
 	})
 }

@@ -57,11 +57,10 @@ func (a arguments) number(name string, otherwise int) int32 {
 }
 
 func (a arguments) data() []byte {
-	data, ok := a["data"]
-	if !ok {
-		return nil
+	if data, ok := a["data"]; ok {
+		return []byte(data)
 	}
-	return []byte(data)
+	return nil
 }
 
 func (a arguments) list(name, root string) (paths []string) {

@@ -19,39 +19,39 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// inBubble runs a test in virtual time, with an embedded server as its target (wire_test.go).
-func inBubble(t *testing.T, f func(tg *target)) {
-	embedded(t)
+// onEmbedded runs a test in virtual time, with an embedded server as its target (wire_test.go).
+func onEmbedded(t *testing.T, f func(tg *target)) {
+	needsEmbedded(t)
 	bubble.Test(t, func(t *testing.T) { f(newTarget(t)) })
 }
 
-// on is the condition that a request of a session is of a kind.
-func on(c *wire, op jute.Op) func(zkserver.Request) bool {
-	return func(r zkserver.Request) bool { return r.Session == c.session.SessionID && r.Op == op }
+// requestOf is true of the requests of one kind that a client sends.
+func requestOf(c *wire, op jute.Op) zkserver.Condition {
+	return zkserver.On(op, "").From(c.session.SessionID)
 }
 
-// again has the client ask for its session again, on a new connection.
-func (c *wire) again(tg *target) (jute.ConnectResponse, error) {
+// reconnect has the client ask for its session again, on a new connection.
+func (c *wire) reconnect(tg *target) (jute.ConnectResponse, error) {
 	old := c.session
 	*c = *tg.dial()
 	return c.handshake(reopen(old, longest))
 }
 
-// lives reports whether the server still has the client's session.
-func (tg *target) lives(c *wire) bool {
+// hasSession reports whether the server still has the client's session.
+func (tg *target) hasSession(c *wire) bool {
 	return slices.ContainsFunc(tg.srv.Sessions(), func(s zkserver.Session) bool { return s.ID == c.session.SessionID })
 }
 
 func TestASessionExpiresWithinATickAfterItsTimeout(t *testing.T) {
 	const timeout, tick = 5 * time.Second, 2 * time.Second // a tick of a server without options
 	for offset := time.Duration(0); offset < tick; offset += tick / 6 {
-		inBubble(t, func(tg *target) {
+		onEmbedded(t, func(tg *target) {
 			time.Sleep(offset)
 			c := tg.dial()
 			testenv.Must(c.handshake(jute.ConnectRequest{TimeoutMs: int32(timeout.Milliseconds())}))(tg)
 			require.Equal(tg, jute.OK, c.create(tg.root+"/e", jute.FlagEphemeral))
 			last := time.Now()
-			for tg.lives(c) {
+			for tg.hasSession(c) {
 				time.Sleep(time.Millisecond)
 				synctest.Wait()
 			}
@@ -60,13 +60,13 @@ func TestASessionExpiresWithinATickAfterItsTimeout(t *testing.T) {
 			require.LessOrEqual(tg, took, timeout+tick+time.Millisecond) // the loop above looks once a millisecond
 			_, there := tg.srv.Node(tg.root + "/e")
 			require.False(tg, there)
-			c.closes()
+			c.requireClosed()
 		})
 	}
 }
 
 func TestAnyPacketKeepsASessionAlive(t *testing.T) {
-	inBubble(t, func(tg *target) {
+	onEmbedded(t, func(tg *target) {
 		c := tg.connect()
 		const silence = longest*time.Millisecond - time.Second // the session's timeout is the longest one
 		for range 20 {
@@ -75,13 +75,13 @@ func TestAnyPacketKeepsASessionAlive(t *testing.T) {
 			time.Sleep(silence)
 			c.stat("/")
 			time.Sleep(silence)
-			require.NotZero(tg, testenv.Must(c.again(tg))(tg).SessionID)
+			require.NotZero(tg, testenv.Must(c.reconnect(tg))(tg).SessionID)
 		}
 	})
 }
 
 func TestACutConnectionKeepsItsSessionAndEphemerals(t *testing.T) {
-	inBubble(t, func(tg *target) {
+	onEmbedded(t, func(tg *target) {
 		c := tg.connect()
 		require.Equal(tg, jute.OK, c.create(tg.root+"/e", jute.FlagEphemeral))
 		require.Equal(tg, jute.OK, c.watch(jute.OpGetData, tg.root))
@@ -97,7 +97,7 @@ func TestACutConnectionKeepsItsSessionAndEphemerals(t *testing.T) {
 		}, tg.srv.Watches())
 
 		require.True(tg, tg.srv.Cut(c.session.SessionID))
-		c.closes()
+		c.requireClosed()
 		require.False(tg, tg.srv.Cut(c.session.SessionID), "there is no connection left")
 		require.Empty(tg, tg.srv.Watches(), "watches die with their connection")
 		sessions := tg.srv.Sessions()
@@ -105,7 +105,7 @@ func TestACutConnectionKeepsItsSessionAndEphemerals(t *testing.T) {
 		require.Equal(tg, zkserver.Session{ID: c.session.SessionID, Timeout: longest * time.Millisecond, Ephemerals: []string{tg.root + "/e"}}, last)
 		time.Sleep(longest*time.Millisecond + 2*time.Second) // and a tick
 		synctest.Wait()
-		require.False(tg, tg.lives(c))
+		require.False(tg, tg.hasSession(c))
 		require.Empty(tg, tg.srv.Children(tg.root))
 	})
 }
@@ -114,7 +114,7 @@ func TestACutConnectionKeepsItsSessionAndEphemerals(t *testing.T) {
 func TestExpireEndsASessionAtOnce(t *testing.T) {
 	const nodes = 9
 	for range 5 {
-		inBubble(t, func(tg *target) {
+		onEmbedded(t, func(tg *target) {
 			c, watcher := tg.connect(), tg.connect()
 			for _, name := range rand.Perm(nodes) {
 				require.Equal(tg, jute.OK, c.create(fmt.Sprintf("%s/%d", tg.root, name), jute.FlagEphemeral))
@@ -130,18 +130,17 @@ func TestExpireEndsASessionAtOnce(t *testing.T) {
 			require.Equal(tg, want, watcher.eventsNow())
 			require.Zero(tg, watcher.stat(tg.root).NumChildren)
 			require.Equal(tg, before+1, watcher.seen, "all went in one transaction")
-			c.closes()
+			c.requireClosed()
 		})
 	}
 }
 
 func TestAClientThatNeverReadsIsReadNoFurther(t *testing.T) {
-	inBubble(t, func(tg *target) {
+	onEmbedded(t, func(tg *target) {
 		c := tg.connect()
 		const requests, size = 1000, 1 << 19 // their replies have 500 MB in all
 		large := &jute.CreateRequest{Path: tg.root + "/x", Data: make([]byte, size), ACL: jute.WorldACL()}
-		code, _ := c.do(jute.OpCreate, large)
-		require.Equal(tg, jute.OK, code)
+		require.Equal(tg, jute.OK, c.code(jute.OpCreate, large))
 		sent := make(chan int)
 		go func() {
 			n := 0
@@ -154,12 +153,12 @@ func TestAClientThatNeverReadsIsReadNoFurther(t *testing.T) {
 		}()
 		require.Less(tg, <-sent, requests/50, "the server keeps replies without a limit")
 		synctest.Wait()
-		require.False(tg, tg.lives(c), "its session expires like any that sends no packet")
+		require.False(tg, tg.hasSession(c), "its session expires like any that sends no packet")
 	})
 }
 
 func TestCloseEndsEverything(t *testing.T) {
-	embedded(t)
+	needsEmbedded(t)
 	srv := zkserver.New()
 	addr := srv.Addr()
 	silent := testenv.Must(net.Dial("tcp", addr))(t)
@@ -176,18 +175,17 @@ func TestCloseEndsEverything(t *testing.T) {
 }
 
 func TestASilentConnectionIsClosed(t *testing.T) {
-	inBubble(t, func(tg *target) {
+	onEmbedded(t, func(tg *target) {
 		start := time.Now()
-		tg.dial().closes()
+		tg.dial().requireClosed()
 		require.Equal(tg, 10*time.Second, time.Since(start))
 	})
 }
 
-// lasting is for tests in real time: a busy machine does not end a session.
-var lasting = zkserver.WithTick(5 * time.Minute)
+// noExpiry is for tests in real time: no session expires, although the machine may be busy.
+var noExpiry = zkserver.WithTick(5 * time.Minute)
 
-// FuzzConn sends any bytes after a good handshake, and as a handshake. The
-// server must not panic, and must go on serving others.
+// FuzzConn sends any bytes after a handshake, and as one. The server must not panic, and must go on serving others.
 func FuzzConn(f *testing.F) {
 	for op := range jute.Op(25) {
 		f.Add(true, frame(&jute.RequestHeader{Xid: 1, Op: op}, &jute.CreateRequest{Path: "/a", Data: []byte("d"), ACL: jute.WorldACL(), Flags: 1}))
@@ -229,8 +227,7 @@ func FuzzConn(f *testing.F) {
 		require.Equal(t, jute.OK, bystander.delete("/bystander"))
 		c.Close()
 		<-done
-		code, _ := bystander.do(jute.OpCloseSession, raw{})
-		require.Equal(t, jute.OK, code)
+		require.Equal(t, jute.OK, bystander.code(jute.OpCloseSession, raw{}))
 		if c.session.SessionID != 0 {
 			srv.Expire(c.session.SessionID)
 		}
@@ -246,9 +243,9 @@ var opNames = map[jute.Op]string{
 	106: "addWatch", 107: "whoAmI", -10: "createSession", -11: "closeSession",
 }
 
-// The package's documentation lists what is not served: here the list is made from the answers.
+// The package's doc lists the requests and the four-letter words that the server does not serve, as its answers show.
 func TestWhatIsNotServedIsDocumented(t *testing.T) {
-	inBubble(t, func(tg *target) {
+	onEmbedded(t, func(tg *target) {
 		text := testenv.Must(os.ReadFile("doc.go"))(tg)
 		listed := func(after string) []string {
 			_, list, ok := strings.Cut(strings.Join(strings.Fields(strings.ReplaceAll(string(text), "\n//", " ")), " "), after)
@@ -261,7 +258,7 @@ func TestWhatIsNotServedIsDocumented(t *testing.T) {
 			c := tg.connect()
 			c.write(frame(&jute.RequestHeader{Xid: 1, Op: op}))
 			if h, _, err := c.read(); err == nil && h.Err == jute.ErrUnimplemented {
-				c.closes()
+				c.requireClosed()
 				not = append(not, name)
 			}
 		}
@@ -271,7 +268,7 @@ func TestWhatIsNotServedIsDocumented(t *testing.T) {
 		srv := zkserver.Run(tg, zkserver.WithWords("*"))
 		words := strings.Fields("conf cons crst dirs dump envi gtmk hash isro lead mntr ruok srst srvr stat stmk wchc wchp wchs")
 		words = slices.DeleteFunc(words, func(word string) bool {
-			return !strings.Contains((&target{T: tg.T, srv: srv}).say(word), "not in the whitelist")
+			return !strings.Contains((&target{T: tg.T, srv: srv}).askWord(word), "not in the whitelist")
 		})
 		require.Equal(tg, words, listed("Never on the whitelist: "))
 	})

@@ -22,11 +22,10 @@ import (
 )
 
 func TestContainersGoOnceUsedAndEmpty(t *testing.T) {
-	inBubble(t, func(tg *target) {
+	onEmbedded(t, func(tg *target) {
 		c := tg.connect()
 		for _, name := range []string{"/used", "/unused", "/busy"} {
-			code, _ := c.do(jute.OpCreateContainer, &jute.CreateRequest{Path: tg.root + name, Data: []byte{}, ACL: jute.WorldACL(), Flags: jute.FlagContainer})
-			require.Equal(tg, jute.OK, code)
+			require.Equal(tg, jute.OK, c.code(jute.OpCreateContainer, &jute.CreateRequest{Path: tg.root + name, Data: []byte{}, ACL: jute.WorldACL(), Flags: jute.FlagContainer}))
 			n, _ := tg.srv.Node(tg.root + name)
 			require.True(tg, n.Container)
 		}
@@ -49,14 +48,13 @@ func TestContainersGoOnceUsedAndEmpty(t *testing.T) {
 }
 
 func TestNodesGoWhenTheirTimeToLiveIsOver(t *testing.T) {
-	embedded(t)
+	needsEmbedded(t)
 	bubble.Test(t, func(t *testing.T) {
 		tg := &target{T: t, srv: zkserver.Run(t, zkserver.WithTTL())}
 		c := tg.connect()
 		create := func(path string, ttl int64) {
 			r := jute.CreateRequest{Path: path, ACL: jute.WorldACL(), Flags: jute.FlagTTL}
-			code, _ := c.do(jute.OpCreateTTL, &jute.CreateTTLRequest{CreateRequest: r, TTL: ttl})
-			require.Equal(t, jute.OK, code)
+			require.Equal(t, jute.OK, c.code(jute.OpCreateTTL, &jute.CreateTTLRequest{CreateRequest: r, TTL: ttl}))
 		}
 		create("/idle", 10_000)
 		create("/set", 10_000)
@@ -87,7 +85,7 @@ func TestNodesGoWhenTheirTimeToLiveIsOver(t *testing.T) {
 
 // No other test makes nodes here, so that the whole tree can be counted.
 func TestGetAllChildrenNumberOfTheRootAndOfTheEmptyPath(t *testing.T) {
-	inBubble(t, func(tg *target) {
+	onEmbedded(t, func(tg *target) {
 		c := tg.connect()
 		for path, want := range map[string]int32{"/": 4, "": 5} { // /zookeeper and two below it, and tg.root; "/" itself
 			code, d := c.do(jute.OpGetAllChildrenNumber, pathBody(path))

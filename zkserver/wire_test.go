@@ -20,8 +20,7 @@ import (
 
 func TestMain(m *testing.M) { locktest.Main(m) }
 
-// A target is a server that speaks ZooKeeper: the embedded one, or with
-// ZK=host:port a real one. What the tests assert of it holds for both.
+// A target is a server: the embedded one, or with ZK=host:port a real ZooKeeper. What the tests assert holds for both.
 type target struct {
 	*testing.T
 	srv  *zkserver.Server // nil: a real one
@@ -29,15 +28,16 @@ type target struct {
 	root string // a node of the test's own; "/t" on the embedded server
 }
 
-// extended skips a test on a real server with the default configuration: it needs TTL
-// nodes and all four-letter words. The embedded server gets options for both.
-func extended(t *testing.T) []zkserver.Option {
+// needsExtended returns options for TTL nodes and all four-letter words on the embedded server. On a real server with
+// the default configuration, which has neither, it skips the test.
+func needsExtended(t *testing.T) []zkserver.Option {
 	if locktest.Real(t) != nil && os.Getenv("ZK_EXTENDED") == "" {
 		t.Skip("needs a server with TTL nodes and all four-letter words: internal/servers/with zookeeper-extended")
 	}
 	return []zkserver.Option{zkserver.WithTTL(), zkserver.WithWords("*")}
 }
 
+// newTarget returns the server that ZK names, or an embedded one, with a node for the test.
 func newTarget(t *testing.T, options ...zkserver.Option) *target {
 	tg := &target{T: t, root: "/t"}
 	if zoo := locktest.Real(t); zoo != nil {
@@ -52,10 +52,8 @@ func newTarget(t *testing.T, options ...zkserver.Option) *target {
 	return tg
 }
 
-// embedded skips a test that needs what only the embedded server can do.
-func embedded(t *testing.T) {
-	testenv.Embedded(t, "is about the embedded server alone")
-}
+// needsEmbedded skips a test that needs what only the embedded server can do.
+func needsEmbedded(t *testing.T) { testenv.Embedded(t, "is about the embedded server alone") }
 
 func (tg *target) removeAll(c *wire, path string) {
 	_, d := c.do(jute.OpGetChildren, &jute.PathWatch{Path: path})
@@ -80,8 +78,8 @@ func (tg *target) dial() *wire {
 	return &wire{t: tg.T, Conn: nc, r: bufio.NewReader(nc)}
 }
 
-// say sends a four-letter word on a connection of its own and returns the answer.
-func (tg *target) say(word string) string {
+// askWord sends a four-letter word on a connection of its own and returns the answer.
+func (tg *target) askWord(word string) string {
 	tg.Helper()
 	c := tg.dial()
 	defer c.Close()
@@ -94,8 +92,7 @@ func (tg *target) say(word string) string {
 // longest is the longest session timeout that a server grants by default, in milliseconds.
 const longest = 40_000
 
-// connect opens a connection with a session of its own. The session has the
-// longest timeout: a test that is slow does not lose it.
+// connect opens a connection with a session of its own, of the longest timeout: a test that is slow does not lose it.
 func (tg *target) connect() *wire {
 	tg.Helper()
 	c := tg.dial()
@@ -104,7 +101,7 @@ func (tg *target) connect() *wire {
 	return c
 }
 
-// A wire is a client that sees every byte.
+// A wire is a client of a test that sends and receives packets itself.
 type wire struct {
 	net.Conn
 	t       *testing.T
@@ -133,6 +130,7 @@ type pathBody string
 
 func (p pathBody) Encode(e *jute.Encoder) { e.String(string(p)) }
 
+// frame is a packet: its parts, with their length before them.
 func frame(parts ...encoder) []byte {
 	var e jute.Encoder
 	e.Frame(parts...)
@@ -144,8 +142,7 @@ func createFrame(xid int32, path string) []byte {
 	return frame(&jute.RequestHeader{Xid: xid, Op: jute.OpCreate}, &jute.CreateRequest{Path: path, ACL: jute.WorldACL()})
 }
 
-// write sends bytes from a goroutine of its own: over a pipe a write waits
-// for its reader, and the server may be writing to us.
+// write sends bytes from a goroutine of its own: a pipe waits for its reader, and the server may be writing to us.
 func (c *wire) write(b []byte) {
 	go c.Conn.Write(b)
 }
@@ -158,7 +155,7 @@ func (c *wire) readFrame(within time.Duration) ([]byte, error) {
 	return jute.ReadFrame(c.r, nil, 64<<20) // a reply may be longer than a request
 }
 
-// reopen asks for a session that a client has had.
+// reopen is the handshake that asks for a session again.
 func reopen(session jute.ConnectResponse, timeoutMs int32) jute.ConnectRequest {
 	return jute.ConnectRequest{TimeoutMs: timeoutMs, SessionID: session.SessionID, Password: session.Password}
 }
@@ -198,7 +195,7 @@ func (c *wire) read() (jute.ReplyHeader, *jute.Decoder, error) {
 	}
 }
 
-// reply is read, of a connection that must not break.
+// reply is read for a connection that must not break.
 func (c *wire) reply() (jute.ReplyHeader, *jute.Decoder) {
 	c.t.Helper()
 	h, d, err := c.read()
@@ -223,6 +220,13 @@ func (c *wire) do(op jute.Op, body encoder) (jute.Code, *jute.Decoder) {
 	return h.Err, d
 }
 
+// code sends a request and returns the outcome.
+func (c *wire) code(op jute.Op, body encoder) jute.Code {
+	c.t.Helper()
+	code, _ := c.do(op, body)
+	return code
+}
+
 // isWrite reports whether a request of kind op is a transaction, so that its reply carries a zxid of its own.
 func isWrite(op jute.Op) bool {
 	switch op {
@@ -233,8 +237,8 @@ func isWrite(op jute.Op) bool {
 	return false
 }
 
-// closes asserts that the server closes the connection without a word, and long before the session could expire.
-func (c *wire) closes() {
+// requireClosed asserts that the server closes the connection without a word, and long before the session could expire.
+func (c *wire) requireClosed() {
 	c.t.Helper()
 	b, err := c.readFrame(longest / 2 * time.Millisecond)
 	require.Error(c.t, err, "the server says % x in place of closing the connection", b)
@@ -243,20 +247,17 @@ func (c *wire) closes() {
 
 func (c *wire) create(path string, flags int32) jute.Code {
 	c.t.Helper()
-	code, _ := c.do(jute.OpCreate, &jute.CreateRequest{Path: path, Data: []byte{}, ACL: jute.WorldACL(), Flags: flags})
-	return code
+	return c.code(jute.OpCreate, &jute.CreateRequest{Path: path, Data: []byte{}, ACL: jute.WorldACL(), Flags: flags})
 }
 
 func (c *wire) delete(path string) jute.Code {
 	c.t.Helper()
-	code, _ := c.do(jute.OpDelete, &jute.PathVersion{Path: path, Version: -1})
-	return code
+	return c.code(jute.OpDelete, &jute.PathVersion{Path: path, Version: -1})
 }
 
 func (c *wire) set(path, data string, version int32) jute.Code {
 	c.t.Helper()
-	code, _ := c.do(jute.OpSetData, &jute.SetDataRequest{Path: path, Data: []byte(data), Version: version})
-	return code
+	return c.code(jute.OpSetData, &jute.SetDataRequest{Path: path, Data: []byte(data), Version: version})
 }
 
 func (c *wire) stat(path string) (s jute.Stat) {
@@ -270,8 +271,7 @@ func (c *wire) stat(path string) (s jute.Stat) {
 
 func (c *wire) watch(op jute.Op, path string) jute.Code {
 	c.t.Helper()
-	code, _ := c.do(op, &jute.PathWatch{Path: path, Watch: true})
-	return code
+	return c.code(op, &jute.PathWatch{Path: path, Watch: true})
 }
 
 func (c *wire) addWatch(path string, mode int32) jute.Code {

@@ -31,9 +31,9 @@ func TestMain(m *testing.M) { locktest.Main(m) }
 // patience is the longest wait for something that must happen.
 const patience = 5 * time.Minute
 
-// needs skips a test of a foreign client unless it is asked for, and unless the files of some Debian packages are
-// there. At a landing none may be missing.
-func needs(t *testing.T, packages map[string]string) {
+// needsPackages skips a test of a foreign client unless it is asked for, and unless the files of some Debian packages
+// are there. At a landing none may be missing.
+func needsPackages(t *testing.T, packages map[string]string) {
 	t.Helper()
 	testenv.Landing(t, "runs clients that we did not write: Curator, the test suites of others")
 	testenv.NotRaced(t, "the clients are other processes")

@@ -30,20 +30,20 @@ var locks = []struct {
 	program string // that has the lock, in testdata/pairs
 	library string // zklock's name for it: the Library of its Participant
 }{
-	{"zklock", i18n.Same("zklock"), "go", "zklock"},
-	{"zk.Lock", i18n.Same("`zk.Lock`"), "go", "zk.Lock"},
-	{"samuel", "samuel's `zk.Lock`", "go", "zk.Lock"},
-	{"curator-mutex", "Curator mutex", "java", "Curator mutex"},
-	{"curator-semaphore-mutex", "Curator semaphore mutex", "java", "Curator semaphore"},
-	{"curator-read", "Curator read lock", "java", "Curator read lock"},
-	{"curator-write", "Curator write lock", "java", "Curator write lock"},
-	{"kazoo-lock", i18n.Same("kazoo `Lock`"), "python", "kazoo lock"},
-	{"kazoo-lock-extra", "kazoo `Lock` with `-lock-`", "python", "kazoo lock"},
-	{"kazoo-read", i18n.Same("kazoo `ReadLock`"), "python", "kazoo read lock"},
-	{"kazoo-write", i18n.Same("kazoo `WriteLock`"), "python", "kazoo lock"},
-	{"kazoo-semaphore", i18n.Same("kazoo `Semaphore`"), "python", "kazoo semaphore"},
-	{"zookeeper", i18n.Same("ZooKeeper `WriteLock`"), "java", "ZooKeeper WriteLock"},
-	{"zookeeper-c", "ZooKeeper's C recipe", "python", "ZooKeeper WriteLock"},
+	{name: "zklock", title: i18n.Same("zklock"), program: "go", library: "zklock"},
+	{name: "zk.Lock", title: i18n.Same("`zk.Lock`"), program: "go", library: "zk.Lock"},
+	{name: "samuel", title: "samuel's `zk.Lock`", program: "go", library: "zk.Lock"},
+	{name: "curator-mutex", title: "Curator mutex", program: "java", library: "Curator mutex"},
+	{name: "curator-semaphore-mutex", title: "Curator semaphore mutex", program: "java", library: "Curator semaphore"},
+	{name: "curator-read", title: "Curator read lock", program: "java", library: "Curator read lock"},
+	{name: "curator-write", title: "Curator write lock", program: "java", library: "Curator write lock"},
+	{name: "kazoo-lock", title: i18n.Same("kazoo `Lock`"), program: "python", library: "kazoo lock"},
+	{name: "kazoo-lock-extra", title: "kazoo `Lock` with `-lock-`", program: "python", library: "kazoo lock"},
+	{name: "kazoo-read", title: i18n.Same("kazoo `ReadLock`"), program: "python", library: "kazoo read lock"},
+	{name: "kazoo-write", title: i18n.Same("kazoo `WriteLock`"), program: "python", library: "kazoo lock"},
+	{name: "kazoo-semaphore", title: i18n.Same("kazoo `Semaphore`"), program: "python", library: "kazoo semaphore"},
+	{name: "zookeeper", title: i18n.Same("ZooKeeper `WriteLock`"), program: "java", library: "ZooKeeper WriteLock"},
+	{name: "zookeeper-c", title: "ZooKeeper's C recipe", program: "python", library: "ZooKeeper WriteLock"},
 }
 
 // inChinese has the texts of the cells: of the second lock of a pair, and, in the last two columns, of a lock's parent.
@@ -63,8 +63,8 @@ var inChinese = map[string]string{
 //	close NAME                      closes the session
 func startLocks(t *testing.T, addr string) map[string]*process {
 	const folder, packages = "testdata/pairs/", "/usr/lib/python3/dist-packages/"
-	needs(t, ofCurator)
-	needs(t, map[string]string{python: "python3", packages + "kazoo": "python3-kazoo"})
+	needsPackages(t, ofCurator)
+	needsPackages(t, map[string]string{python: "python3", packages + "kazoo": "python3-kazoo"})
 	dir := t.TempDir()
 	addOurs(t, dir, map[string]string{"main.go": folder + "locks.go", "go.sum": "../../go.sum", "go.mod": "../../go.mod"},
 		"-module=locks", "-require=github.com/samuel/go-zookeeper@v0.0.0-20190923202752-2cc03de413da")
@@ -79,13 +79,14 @@ func startLocks(t *testing.T, addr string) map[string]*process {
 	}
 }
 
-// A contender is a lock in one of the programs.
+// A contender is a lock in one of the programs, by its name there.
 type contender struct {
 	*process
 	name string
 }
 
-func (c contender) ask(verb string, args ...string) {
+// send sends a command.
+func (c contender) send(verb string, args ...string) {
 	io.WriteString(c.stdin, strings.Join(append([]string{verb, c.name}, args...), " ")+"\n")
 }
 
@@ -94,15 +95,15 @@ func (c contender) answer(verb string, within time.Duration) string {
 	return c.line(c.name+" "+verb+" ", within)
 }
 
-// does sends a command that must succeed.
-func (c contender) does(t *testing.T, verb string, args ...string) {
+// mustDo sends a command that must succeed.
+func (c contender) mustDo(t *testing.T, verb string, args ...string) {
 	t.Helper()
-	require.Empty(t, c.fails(verb, args...))
+	require.Empty(t, c.do(verb, args...))
 }
 
-// fails sends a command, and returns why it has not been done; "" if it has.
-func (c contender) fails(verb string, args ...string) string {
-	c.ask(verb, args...)
+// do sends a command, and returns why it has not been done; "" if it has.
+func (c contender) do(verb string, args ...string) (why string) {
+	c.send(verb, args...)
 	if answer := c.answer(verb, patience); answer != "done" {
 		return fmt.Sprintf("%s %s: %q in %v", c.name, verb, answer, c.out.String())
 	}
@@ -118,7 +119,7 @@ type pair struct{ first, second int }
 // open makes a lock of the list, in a program.
 func open(t *testing.T, programs map[string]*process, i int, path, name, addr string, timeout time.Duration) contender {
 	c := contender{programs[locks[i].program], path[strings.LastIndex(path, "/")+1:] + name}
-	c.does(t, "open", locks[i].name, path, addr, fmt.Sprint(timeout.Seconds()))
+	c.mustDo(t, "open", locks[i].name, path, addr, fmt.Sprint(timeout.Seconds()))
 	return c
 }
 
@@ -135,10 +136,10 @@ func (p pair) play(t *testing.T, addr string, conn *zk.Conn, path string, progra
 	}
 	first := open(t, programs, p.first, path, "/1", line.Addr(), timeout)
 	second := open(t, programs, p.second, path, "/2", addr, session)
-	defer first.ask("close")
-	defer second.ask("close")
+	defer first.send("close")
+	defer second.send("close")
 
-	if why := first.fails("lock"); why != "" {
+	if why := first.do("lock"); why != "" {
 		return "", why
 	}
 	library, queuePath := locks[p.first].library, path
@@ -154,10 +155,10 @@ func (p pair) play(t *testing.T, addr string, conn *zk.Conn, path string, progra
 		line.CutOff()
 	}
 
-	second.ask("lock")
+	second.send("lock")
 	cell, answer := "**passes**", second.answer("lock", pause)
 	if !expires {
-		first.does(t, "unlock")
+		first.mustDo(t, "unlock")
 	}
 	gone := func() bool { _, _, err := conn.Get(queue[0].Node); return err == zk.ErrNoNode }
 	require.Eventually(t, gone, patience, 100*time.Millisecond)
@@ -168,7 +169,7 @@ func (p pair) play(t *testing.T, addr string, conn *zk.Conn, path string, progra
 		}
 	}
 	if answer == "done" {
-		second.does(t, "unlock")
+		second.mustDo(t, "unlock")
 	} else {
 		cell = "**fails**"
 	}
@@ -198,7 +199,7 @@ func removeFolders(t *testing.T, conn *zk.Conn, path string) (wait time.Duration
 	return patience
 }
 
-// readCells reads the cells of the page's table. Its first three lines and the first column are its head.
+// readCells reads the cells of the page's table, whose first three lines and first column are its head.
 func readCells(t *testing.T) map[pair]string {
 	all := map[pair]string{}
 	_, table, _, _ := site.Cut(site.Read(t, "docs/sharing-a-path.md"), "pairs")
@@ -253,7 +254,8 @@ func holdCells(t *testing.T, all map[pair]string) {
 // The two editions have the same table, and the short table has the cells of the long one.
 func TestTheTableOfPairsIsTheSameInBothLanguages(t *testing.T) { holdCells(t, readCells(t)) }
 
-// TestPairs plays the pairs with zklock, and at length all pairs, on the server that ZK names.
+// The page's table says what two locks do on one path, on the server that ZK names: each with zklock, and at length
+// all.
 func TestPairs(t *testing.T) {
 	addr, conn, root := newSharedTest(t)
 	programs := startLocks(t, addr)
@@ -299,7 +301,7 @@ func TestPairs(t *testing.T) {
 	holdCells(t, now)
 }
 
-// TestParentsThatGo finds out which locks make a container, and what a lock does when its parent has gone.
+// The page's table says which locks make a container, and what a lock does when its parent has gone.
 func TestParentsThatGo(t *testing.T) {
 	testenv.Long(t, "waits until the server has removed empty containers")
 	addr, conn, root := newSharedTest(t)
@@ -309,8 +311,8 @@ func TestParentsThatGo(t *testing.T) {
 	var contenders []contender
 	for i := range locks {
 		c := open(t, programs, i, fmt.Sprint(root, "/", i), "", addr, session)
-		c.does(t, "lock")
-		c.does(t, "unlock")
+		c.mustDo(t, "lock")
+		c.mustDo(t, "unlock")
 		contenders = append(contenders, c)
 	}
 	time.Sleep(200 * time.Second) // containers go once a minute, and one lock makes three, one in the other
@@ -322,15 +324,15 @@ func TestParentsThatGo(t *testing.T) {
 			require.ErrorIs(t, err, zk.ErrNoNode)
 			now[made] = "container"
 		}
-		if c.ask("count", counter, "1"); c.answer("count", patience) != "done" {
+		if c.send("count", counter, "1"); c.answer("count", patience) != "done" {
 			now[gone] = "**fails**"
 		}
 	}
 	holdCells(t, now)
 }
 
-// Locks of which the table says that they wait for each other count together on one path: each beside zklock, and as
-// many as wait for all others; at length, each pair.
+// Locks that wait for each other, says the table, count together: each with zklock, all that wait for all, at length
+// each pair.
 func TestSafeLocksCountTogether(t *testing.T) {
 	addr, conn, root := newSharedTest(t)
 	programs := startLocks(t, addr)
@@ -360,17 +362,17 @@ func TestSafeLocksCountTogether(t *testing.T) {
 			testenv.Must(conn.Create(node, []byte("1"), zk.FlagPersistent, zk.WorldACL(zk.PermAll)))(t)
 		}
 		first := open(t, programs, group[0], path, "/first", addr, session) // until all contenders are in the queue
-		first.does(t, "lock")
+		first.mustDo(t, "lock")
 		var contenders []contender
 		for k := range 4 * len(group) {
 			c := open(t, programs, group[k/4], path, fmt.Sprint("/", k), addr, session)
-			c.ask("count", counter, strconv.Itoa(turns))
+			c.send("count", counter, strconv.Itoa(turns))
 			contenders = append(contenders, c)
 		}
 		queues := !strings.Contains(locks[group[0]].name, "semaphore") // the queue of a semaphore is elsewhere
 		allQueue := func() bool { return !queues || len(childrenOf(t, conn, path)) == 1+len(contenders) }
 		require.Eventually(t, allQueue, patience, 10*time.Millisecond)
-		first.does(t, "unlock")
+		first.mustDo(t, "unlock")
 		for _, c := range contenders {
 			require.Equal(t, "done", c.answer("count", patience), c.name)
 		}

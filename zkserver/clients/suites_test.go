@@ -24,8 +24,7 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// A suite is the tests of a client that others wrote. Each runs on the embedded server and on the
-// real one, at one version: what passes on the real one must pass on the embedded one.
+// A suite is the tests of a client that others wrote, at one version.
 type suite struct {
 	name, version string
 	// run returns the result of each test: whether it passed. A test that was skipped has none.
@@ -42,7 +41,7 @@ var suites = []suite{
 	{name: "kazoo `test_lock`, `test_election`", version: "2.8.0", run: kazoo},
 }
 
-// TestForeignSuites starts servers of its own, whatever ZK names.
+// What passes on the real server passes on the embedded one. The test starts both, whatever ZK names.
 func TestForeignSuites(t *testing.T) {
 	testenv.Long(t, "runs the test suites of clients that others wrote, and downloads them")
 	testenv.NotRaced(t, "the suites are other processes")
@@ -86,8 +85,7 @@ func (s suite) compare(t *testing.T) i18n.Text {
 	return row
 }
 
-// results runs the suite up to three times, until all tests that should pass have passed once:
-// the suites wait in real time, so a test may fail on a busy machine.
+// results runs the suite until all tests that should pass have passed once, up to three times for a busy machine.
 func (s suite) results(t *testing.T, onReal bool) map[string]bool {
 	results := map[string]bool{}
 	for range 3 {
@@ -195,7 +193,7 @@ const python = "/usr/bin/python3"
 // kazoo runs the tests that Debian's package has.
 func kazoo(t *testing.T, version string, onReal bool) map[string]bool {
 	const packages = "/usr/lib/python3/dist-packages/"
-	needs(t, map[string]string{python: "python3", packages + "kazoo": "python3-kazoo",
+	needsPackages(t, map[string]string{python: "python3", packages + "kazoo": "python3-kazoo",
 		packages + "pytest": "python3-pytest", packages + "mock": "python3-mock"})
 	installed := testenv.Must(exec.CommandContext(t.Context(), python, "-c", "import kazoo; print(kazoo.__version__)").Output())(t)
 	require.Equal(t, version, strings.TrimSpace(string(installed)))
