@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/ensemble"
@@ -60,6 +61,7 @@ type chaos struct {
 	faults  []pastFault
 }
 
+// A clientProcess is a client process, as the test sees it.
 type clientProcess struct {
 	cmd        *exec.Cmd
 	in         io.Writer     // takes commands, see obey
@@ -67,8 +69,7 @@ type clientProcess struct {
 	ended      chan error
 }
 
-// newChaos starts client processes with a configuration, and returns when each of their contenders
-// has had both locks. Process i reaches the servers by addresses[i].
+// newChaos starts client processes, and waits for their first round. Process i reaches the servers by addresses[i].
 func newChaos(t *testing.T, seed uint64, config clientConfig, addresses [processes][]string) *chaos {
 	root := "/chaos-" + strconv.FormatUint(seed, 36) + "-" + strconv.FormatInt(now(), 36)
 	c := &chaos{T: t, seed: seed, sessions: len(config.Ordinary), root: root}
@@ -154,8 +155,8 @@ type lane struct {
 	pause time.Duration // the longest, between two faults
 }
 
-// play makes faults in each lane, all lanes at once, for a time; if shows returns false then, which
-// it may on a busy machine, for up to leeway longer.
+// play makes faults in each lane, all lanes at once, for a time; and, if shows does not report then that the run has
+// shown what it should, as on a busy machine, for up to leeway longer.
 func (c *chaos) play(d time.Duration, shows func() bool, lanes ...lane) {
 	ctx, began := c.Context(), time.Now()
 	over := func() bool { return time.Since(began) > d+leeway || time.Since(began) > d && shows() }
@@ -164,7 +165,7 @@ func (c *chaos) play(d time.Duration, shows func() bool, lanes ...lane) {
 		rng := rand.New(rand.NewPCG(c.seed, uint64(i)))
 		wg.Go(func() {
 			for !over() && ctx.Err() == nil {
-				c.fault(ctx, l.name, l.next(rng))
+				c.makeFault(ctx, l.name, l.next(rng))
 				if l.after != nil {
 					l.after()
 				}
@@ -185,9 +186,7 @@ func (c *chaos) finish() {
 	for i, p := range c.clients {
 		select {
 		case err := <-p.ended:
-			if err != nil {
-				c.Errorf("process %d: %v", i, err)
-			}
+			assert.NoError(c, err, "process %d", i)
 		case <-time.After(c.patience + 4*leeway): // Shutdown of each Mutex may take one leeway
 			p.cmd.Process.Signal(syscall.SIGQUIT) // the process prints its stacks
 			c.Errorf("process %d does not end", i)
@@ -197,8 +196,8 @@ func (c *chaos) finish() {
 	c.Logf("after %v all had got both locks, and had closed their clients", time.Since(began).Round(time.Millisecond))
 }
 
-// fault begins a fault, ends it, and keeps it for the history.
-func (c *chaos) fault(ctx context.Context, inLane string, f fault) {
+// makeFault begins a fault, ends it, and keeps it for the history.
+func (c *chaos) makeFault(ctx context.Context, inLane string, f fault) {
 	begin := now()
 	c.Logf("%s for %v", f.name, f.lasts.Round(time.Millisecond))
 	err := f.begin(ctx)
@@ -230,7 +229,8 @@ func (c *chaos) clientFault(rng *rand.Rand) fault {
 		signal := func(s syscall.Signal) func(context.Context) error {
 			return func(context.Context) error { return p.cmd.Process.Signal(s) }
 		}
-		return fault{fmt.Sprintf("process %d is stopped", n), signal(syscall.SIGSTOP), signal(syscall.SIGCONT), clientFaultLasts(rng)}
+		return fault{name: fmt.Sprintf("process %d is stopped", n),
+			begin: signal(syscall.SIGSTOP), end: signal(syscall.SIGCONT), lasts: clientFaultLasts(rng)}
 	case 1:
 		return ofSession("expire")
 	default:
@@ -253,7 +253,7 @@ func (c *chaos) check() {
 	for _, p := range problems[:min(len(problems), 20)] {
 		c.Errorf("%s", p)
 	}
-	c.Errorf("%d problems with seed %d; %s", len(problems), c.seed, c.write())
+	c.Errorf("%d problems with seed %d; %s", len(problems), c.seed, c.writeHistory())
 }
 
 // problems returns what does not hold.
@@ -323,8 +323,7 @@ func judgeLeases(leases []record, problem func(string, ...any)) {
 	}
 }
 
-// left returns the nodes that are under a lock's path when all clients have
-// been closed, and their sessions, if a Close was not answered, have expired.
+// left returns the nodes under a lock's path when all clients have been closed, and their sessions have ended.
 func (c *chaos) left(path string) []string {
 	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		names, _, err := c.admin.Children(c.root + "/" + path)
@@ -337,7 +336,7 @@ func (c *chaos) left(path string) []string {
 	}
 }
 
-// leases returns the leases of a path by token.
+// leases returns the leases of a path in the order of their tokens.
 func (c *chaos) leases(path string) (leases []record) {
 	for _, r := range c.records {
 		if r.Kind == "lease" && r.Path == path {
@@ -352,7 +351,7 @@ func (c *chaos) leases(path string) (leases []record) {
 func (c *chaos) checkRegister(path string, problem func(string, ...any)) {
 	var names []string
 	var data []byte
-	// Again, because the client may notice only now that a fault has broken its connection.
+	// It may take some tries: the client may notice only now that a fault has broken its connection.
 	require.Eventually(c, func() bool {
 		_, err := c.admin.Sync(c.root)
 		if err == nil {
@@ -399,8 +398,8 @@ func judgeRegister(r register, names []string, writes []record, problem func(str
 	}
 }
 
-// write writes the history, and returns where it is.
-func (c *chaos) write() string {
+// writeHistory writes the faults and the records to a file, and returns where it is.
+func (c *chaos) writeHistory() string {
 	dir := c.ArtifactDir()
 	if f := flag.Lookup("test.artifacts"); f == nil || f.Value.String() != "true" {
 		dir = os.TempDir() // without -artifacts, the test's own folder goes with the test
@@ -420,7 +419,8 @@ func (c *chaos) write() string {
 	return "history: " + file
 }
 
-var removeServers = func() {} // that tests have started in Docker
+// removeServers removes the servers that tests have started in Docker.
+var removeServers = func() {}
 
 func TestMain(m *testing.M) {
 	ensemble.AnswerTimeout = time.Minute // for a server on a busy machine
@@ -440,7 +440,7 @@ func requireFirst(t *testing.T, want string, judge func(problem func(format stri
 	require.Contains(t, problems[min(1, len(problems)-1)], want)
 }
 
-// The histories are made up.
+// The checks find what is wrong with histories that are made up, and nothing in good ones.
 func TestTheChecksFindWhatIsWrong(t *testing.T) {
 	lease := func(token, call, begin, open, end int64) record { // in the words of record
 		return record{Kind: "lease", Owner: fmt.Sprintf("contender %d", token), Token: token, Call: call, Begin: begin, Open: open, End: end}
@@ -451,14 +451,16 @@ func TestTheChecksFindWhatIsWrong(t *testing.T) {
 		leases []record
 		want   string // of the first problem
 	}{
-		{"good", good, ""},
-		{"no lease", nil, "shows nothing"},
-		{"calm leases alone", []record{{Token: 1, Begin: 1, Open: 2, End: 3, Calm: true}}, "shows nothing"},
-		{"the second is in while the first is valid", []record{good[0], lease(2, 5, 19, 40, 50)}, "at once"},
-		{"the third is in while the first is valid", []record{lease(1, 0, 10, 50, 50), lease(2, 51, 52, 53, 54), lease(3, 5, 49, 60, 70)}, "at once"},
-		{"the later one has the lower token", []record{lease(1, 50, 60, 70, 80), lease(2, 5, 10, 20, 30)}, "does not grow"},
-		{"the later one has the lower token, and its session was ended from outside", []record{lease(1, 50, 60, 20, 80), lease(2, 5, 30, 40, 45)}, "does not grow"},
-		{"one token for two", []record{good[0], lease(1, 30, 31, 32, 33)}, "one token"},
+		{what: "good", leases: good},
+		{what: "no lease", want: "shows nothing"},
+		{what: "calm leases alone", leases: []record{{Token: 1, Begin: 1, Open: 2, End: 3, Calm: true}}, want: "shows nothing"},
+		{what: "the second is in while the first is valid", leases: []record{good[0], lease(2, 5, 19, 40, 50)}, want: "at once"},
+		{what: "the third is in while the first is valid", want: "at once",
+			leases: []record{lease(1, 0, 10, 50, 50), lease(2, 51, 52, 53, 54), lease(3, 5, 49, 60, 70)}},
+		{what: "a lower token later", leases: []record{lease(1, 50, 60, 70, 80), lease(2, 5, 10, 20, 30)}, want: "does not grow"},
+		{what: "a lower token later, of a session that was ended from outside", want: "does not grow",
+			leases: []record{lease(1, 50, 60, 20, 80), lease(2, 5, 30, 40, 45)}},
+		{what: "one token for two", leases: []record{good[0], lease(1, 30, 31, 32, 33)}, want: "one token"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			requireFirst(t, c.want, func(problem func(string, ...any)) { judgeLeases(c.leases, problem) })
@@ -467,21 +469,22 @@ func TestTheChecksFindWhatIsWrong(t *testing.T) {
 
 	for _, c := range []struct {
 		what   string
-		expiry expiry // its end lies between from and to, with zxid
-		excuse bool
+		expiry expiry
+		open   int64 // of the lease, which is 80 if it is not excused
 	}{
-		{"its node was made before the end", expiry{40, 60, 8}, true},
-		{"it began after the end was answered", expiry{40, 41, 8}, true},
-		{"its node was made after the end", expiry{40, 60, 7}, false},
-		{"it was over before the end", expiry{91, 99, 8}, false},
-		{"the end is not answered yet", expiry{40, math.MaxInt64, 0}, true},
-		{"the answer was lost, and it began later", expiry{40, 49, 0}, false},
+		{what: "its node was made before the end", expiry: expiry{from: 40, to: 60, zxid: 8}, open: 40},
+		{what: "it began after the end was answered", expiry: expiry{from: 40, to: 41, zxid: 8}, open: 40},
+		{what: "its node was made after the end", expiry: expiry{from: 40, to: 60, zxid: 7}, open: 80},
+		{what: "it was over before the end", expiry: expiry{from: 91, to: 99, zxid: 8}, open: 80},
+		{what: "the end is not answered yet", expiry: expiry{from: 40, to: math.MaxInt64}, open: 40},
+		{what: "the answer was lost, and it began later", expiry: expiry{from: 40, to: 49}, open: 80},
 	} {
 		t.Run("excuse: "+c.what, func(t *testing.T) {
-			r := lease(7<<10|3, 10, 50, 80, 90) // by a node with zxid 7
+			const zxid = 7 // of its node
+			r := lease(zxid<<10|3, 10, 50, 80, 90)
 			r.excuse([]*expiry{&c.expiry})
-			require.EqualValues(t, map[bool]int{true: 40, false: 80}[c.excuse], r.Open) // until the end, or as it was seen
-			require.Equal(t, c.excuse, r.How != "")
+			require.Equal(t, c.open, r.Open)
+			require.Equal(t, c.open != 80, r.How != "")
 		})
 	}
 
@@ -491,22 +494,21 @@ func TestTheChecksFindWhatIsWrong(t *testing.T) {
 		{Nonce: "D", How: "refused"}, {Nonce: "E", How: "unknown"},
 	}
 	for _, c := range []struct {
-		what   string
-		count  int
-		names  []string
-		writes []record
-		want   string
+		what, want string
+		count      int
+		names      []string
+		more       []record // besides writes
 	}{
-		{"good", 3, names, writes, ""},
-		{"a lost count", 2, names, writes, "has counted 2"},
-		{"a lost write", 3, names, append([]record{{Nonce: "F", How: "acknowledged"}}, writes...), "in the log: false"},
-		{"a refused write that is there", 3, names, append([]record{{Nonce: "C", How: "refused"}}, writes...), "in the log: true"},
-		{"a number twice", 3, append(names[:2:2], "00000002-0000000000000009-C"), writes, "write 3 is"},
-		{"a lower token later", 3, append(names[:2:2], "00000003-0000000000000006-C"), writes, "has the token 6, after 7"},
+		{what: "good", count: 3, names: names},
+		{what: "a lost count", count: 2, names: names, want: "has counted 2"},
+		{what: "a lost write", count: 3, names: names, more: []record{{Nonce: "F", How: "acknowledged"}}, want: "in the log: false"},
+		{what: "a refused write that is there", count: 3, names: names, more: []record{{Nonce: "C", How: "refused"}}, want: "in the log: true"},
+		{what: "a number twice", count: 3, names: append(names[:2:2], "00000002-0000000000000009-C"), want: "write 3 is"},
+		{what: "a lower token later", count: 3, names: append(names[:2:2], "00000003-0000000000000006-C"), want: "has the token 6, after 7"},
 	} {
 		t.Run("register: "+c.what, func(t *testing.T) {
 			requireFirst(t, c.want, func(problem func(string, ...any)) {
-				judgeRegister(register{Count: c.count}, c.names, c.writes, problem)
+				judgeRegister(register{Count: c.count}, c.names, append(c.more, writes...), problem)
 			})
 		})
 	}

@@ -9,6 +9,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"math"
 	"math/rand/v2"
 	"net"
@@ -28,9 +30,12 @@ import (
 	"example.com/zklock/zklock/zkconn"
 )
 
+// This file is a client process of the tests, which TestMain runs if clientEnv is set: its contenders lock and unlock.
+
 // clientEnv is the environment variable that has the configuration of a client process.
 const clientEnv = "ZKLOCK_CHAOS_CLIENT"
 
+// A clientConfig is the configuration of a client process.
 type clientConfig struct {
 	Process  int
 	Servers  []string // the addresses by which its clients reach the servers
@@ -41,10 +46,9 @@ type clientConfig struct {
 	Caching  time.Duration // zklock.WithCaching, if it is not 0
 }
 
-// A record is one line that a client process writes. Times are those of the
-// machine's CLOCK_MONOTONIC, in nanoseconds.
+// A record is one line that a client process writes. Times are those of the machine's CLOCK_MONOTONIC, in nanoseconds.
 type record struct {
-	Kind  string `json:"kind"`
+	Kind  string `json:"kind"` // lease, write, problem, first round, session over, expired or not expired
 	Path  string `json:"path,omitempty"`
 	Owner string `json:"owner,omitempty"`
 	Token int64  `json:"token,omitempty"`
@@ -57,13 +61,11 @@ type record struct {
 	Calm   bool  `json:"calm,omitempty"`   // it was before the first fault, or after the last
 	Cached bool  `json:"cached,omitempty"` // the node was cached just before Lock was called, or TryLock
 
-	How   string `json:"how,omitempty"`   // how a lease has ended; of a write: acknowledged, refused or unknown
+	How   string `json:"how,omitempty"`   // how a lease has ended; of a write: acknowledged, refused or unknown; or a reason
 	Nonce string `json:"nonce,omitempty"` // of a write, in the name of its node in the log
 }
 
-type silentLogger struct{}
-
-func (silentLogger) Printf(string, ...any) {}
+var silent = zk.WithLogger(log.New(io.Discard, "", 0))
 
 // now returns the time of a clock that all processes of the machine share.
 func now() int64 {
@@ -75,7 +77,7 @@ func now() int64 {
 	return ts.Nano()
 }
 
-// The paths of the locks, below the root.
+// paths are those of the locks, below the root.
 var paths = []string{"a", "b"}
 
 // A clientSession is one client of a process.
@@ -89,10 +91,11 @@ type clientSession struct {
 	expired []*expiry // the sessions of this client that were ended from outside
 }
 
-// An expiry is the end of a session from outside. It has come after from and before to. If zxid is
-// 0, that of the end is not known, and to is so late that each lease of the session has begun.
+// An expiry is the end of a session that this process has asked the server for: after from and before to. If its zxid
+// is not known it is 0, and to is so late that each lease of the session has begun.
 type expiry struct{ from, to, zxid int64 }
 
+// A process is a client process.
 type process struct {
 	clientConfig
 	zoo      *ensemble.Ensemble
@@ -120,6 +123,7 @@ func beClient() int {
 	return 0
 }
 
+// run opens the sessions, and returns when all contenders have done their work and the sessions are closed.
 func (p *process) run() error {
 	if err := json.Unmarshal([]byte(os.Getenv(clientEnv)), &p.clientConfig); err != nil {
 		return err
@@ -144,8 +148,8 @@ func (p *process) run() error {
 	wg.Wait()
 	for i, s := range p.sessions {
 		for _, m := range s.mutexes {
-			within, cancel := context.WithTimeout(ctx, leeway)
-			if err := m.Shutdown(within); err != nil {
+			ctx, cancel := context.WithTimeout(ctx, leeway)
+			if err := m.Shutdown(ctx); err != nil {
 				p.log(record{Kind: "problem", How: fmt.Sprintf("session %d: %v", i, err)})
 			}
 			cancel()
@@ -167,10 +171,10 @@ func (p *process) connect(ctx context.Context, ordinary bool) (*clientSession, e
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	var err error
-	var options []zklock.Option
-	with := func(conn *zk.Conn) {
+	options := []zklock.Option{zklock.WithCaching(p.Caching)}
+	configure := func(conn *zk.Conn) {
 		zk.WithDialer(zk.Dialer(dial))(conn)
-		zk.WithLogger(silentLogger{})(conn)
+		silent(conn)
 		zk.WithEventCallback(func(e zk.Event) {
 			if e.State == zk.StateExpired {
 				p.log(record{Kind: "session over"})
@@ -178,15 +182,14 @@ func (p *process) connect(ctx context.Context, ordinary bool) (*clientSession, e
 		})(conn)
 	}
 	if ordinary {
-		s.conn, _, err = zk.Connect(p.Servers, sessionTimeout, with)
+		s.conn, _, err = zk.Connect(p.Servers, sessionTimeout, configure)
 		options = append(options, zklock.WithSessionTimeout(sessionTimeout))
 	} else {
-		s.conn, err = zkconn.Connect(ctx, p.Servers, sessionTimeout, zkconn.WithZK(with))
+		s.conn, err = zkconn.Connect(ctx, p.Servers, sessionTimeout, zkconn.WithZK(configure))
 	}
 	if err != nil {
 		return nil, err
 	}
-	options = append(options, zklock.WithCaching(p.Caching))
 	for _, path := range paths {
 		m, err := zklock.New(s.conn, p.Root+"/"+path, options...)
 		if err != nil {
@@ -197,7 +200,7 @@ func (p *process) connect(ctx context.Context, ordinary bool) (*clientSession, e
 	return s, nil
 }
 
-// obey carries out the test's commands on the standard input.
+// obey carries out the test's commands on the standard input: cut N or expire N (a session), spread, finish TIME.
 func (p *process) obey() {
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
@@ -230,90 +233,111 @@ func (s *clientSession) cut() {
 
 // expire ends a session from outside.
 func (p *process) expire(s *clientSession) {
-	at := &expiry{from: now(), to: math.MaxInt64}
+	end := &expiry{from: now(), to: math.MaxInt64}
 	s.mu.Lock()
-	s.expired = append(s.expired, at)
+	s.expired = append(s.expired, end)
 	s.mu.Unlock()
 	zxid, err := p.zoo.EndSession(s.tap, s.conn.SessionID())
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at.zxid, at.to = zxid, now()
+	end.zxid, end.to = zxid, now()
 	if err != nil {
-		// The request may be on its way to a server that it has not reached yet.
-		at.to += int64(time.Minute)
+		end.to += int64(time.Minute) // the request may be on its way to a server
 		p.log(record{Kind: "not expired", How: err.Error()})
 		return
 	}
 	if zxid == 0 {
-		at.to += int64(sessionTimeout) // every lease of the session was proved before the end
+		end.to += int64(sessionTimeout) // every lease of the session was proved before the end
 	}
 	p.log(record{Kind: "expired"})
 }
 
-// excuse notes that the session of a lease was ended from outside: it lets the lease end then. The
-// lock cannot know of the end before Lost closes. A lease may even begin after the end: the client's
-// server may be behind, and send the event of the predecessor's release late.
+// excuse notes that the session of a lease was ended from outside: it lets the lease end then. The lock cannot know
+// that before Lost closes. A lease may even begin later, after a late event, if the client's server is behind.
 func (r *record) excuse(expired []*expiry) {
-	how := r.How
-	for _, at := range expired {
-		// The zxid of a lease's node, its token >> 10, is lower than that of the end if the node is of that session.
-		if at.from <= r.End && (r.Token>>10 < at.zxid || at.zxid == 0 && r.Begin <= at.to) {
+	how, zxid := r.How, r.Token>>10 // of the lease's node
+	for _, end := range expired {
+		isOfSession := zxid < end.zxid || end.zxid == 0 && r.Begin <= end.to
+		if isOfSession && end.from <= r.End {
 			r.How = how + ", its session was ended from outside"
-			r.Open = min(r.Open, at.from)
+			r.Open = min(r.Open, end.from)
 		}
 	}
 }
 
-// contend is what contender i does: a round on each path before the first fault, then it locks and
-// unlocks at random, until the test says finish, and then one more round.
-func (p *process) contend(i int) {
-	rng := rand.New(rand.NewPCG(p.Seed, uint64(p.Process*1000+i))) // another one for each contender of all processes
-	owner := zklock.NewOwner(fmt.Sprintf("process %d contender %d", p.Process, i))
-	s := p.sessions[i%len(p.sessions)]
-	round := func(deadline time.Time) {
-		for path := range paths {
-			ctx, cancel := context.WithDeadline(context.Background(), deadline)
-			const try, calm = false, true
-			err := p.lock(ctx, rng, s, path, owner, try, calm)
-			for err != nil && ctx.Err() == nil { // the servers may be too slow for a lease to be safe
-				time.Sleep(100 * time.Millisecond)
-				err = p.lock(ctx, rng, s, path, owner, try, calm)
-			}
-			if err != nil {
-				p.log(record{Kind: "problem", Owner: owner.String(), Path: paths[path], How: fmt.Sprintf("no turn in a round without faults: %v", err)})
-			}
-			cancel()
-		}
-	}
-	round(time.Now().Add(5 * time.Minute))
-	p.log(record{Kind: "first round"})
+// A contender is one of the contenders of a process, with an owner of its own.
+type contender struct {
+	*process
+	session *clientSession
+	owner   *zklock.Owner
+	rng     *rand.Rand
+	calm    bool // there is no fault: the first round, and the last
+}
 
+func (c *contender) oneIn(n int) bool                   { return c.rng.IntN(n) == 0 }
+func (c *contender) upTo(d time.Duration) time.Duration { return time.Duration(c.rng.Int64N(int64(d))) }
+
+// contend is what contender i does: a round without faults, locks at random until the test says finish, another round.
+func (p *process) contend(i int) {
+	c := &contender{
+		process: p, session: p.sessions[i%len(p.sessions)],
+		owner: zklock.NewOwner(fmt.Sprintf("process %d contender %d", p.Process, i)),
+		rng:   rand.New(rand.NewPCG(p.Seed, uint64(p.Process*1000+i))), // another one for each contender of all processes
+	}
+	c.round(time.Now().Add(5 * time.Minute))
+	p.log(record{Kind: "first round"})
 	for {
 		select {
 		case <-p.finish:
-			round(p.deadline)
+			c.round(p.deadline)
 			return
 		default:
 		}
-		patience := time.Minute
-		if rng.IntN(4) == 0 {
-			patience = time.Duration(rng.Int64N(int64(3 * time.Second)))
+		c.lockAtRandom()
+		if p.Caching > 0 && !p.isTurn(i%len(p.sessions)) { // one session at a time is nearly alone
+			time.Sleep(c.upTo(20 * time.Second))
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		path, try, calm := rng.IntN(len(paths)), rng.IntN(5) == 0, false
-		err := p.lock(ctx, rng, s, path, owner, try, calm)
-		if p.Caching > 0 && !p.isTurn(i%len(p.sessions)) {
-			time.Sleep(time.Duration(rng.Int64N(int64(20 * time.Second)))) // so that one session is nearly alone
+	}
+}
+
+// round locks and unlocks on each path, while there is no fault.
+func (c *contender) round(deadline time.Time) {
+	c.calm = true
+	defer func() { c.calm = false }()
+	ctx, cancel := context.WithDeadline(context.Background(), deadline)
+	defer cancel()
+	for path, m := range c.session.mutexes {
+		err := c.lock(ctx, path, m.Lock)
+		for ; err != nil && ctx.Err() == nil; err = c.lock(ctx, path, m.Lock) {
+			time.Sleep(100 * time.Millisecond) // the servers may be too slow for a lease to be safe
 		}
 		if err != nil {
-			time.Sleep(time.Duration(rng.Int64N(int64(300 * time.Millisecond)))) // as a program that tries again does
+			c.log(record{Kind: "problem", Owner: c.owner.String(), Path: paths[path], How: "no turn without faults: " + err.Error()})
 		}
-		if rng.IntN(20) == 0 {
-			if list, err := s.mutexes[path].Participants(ctx); err == nil && len(list) > 0 {
-				s.mutexes[path].Revoke(ctx, list[0])
-			}
+	}
+}
+
+// lockAtRandom locks and unlocks on some path, and now and then asks a holder for the lock.
+func (c *contender) lockAtRandom() {
+	patience := time.Minute
+	if c.oneIn(4) {
+		patience = c.upTo(3 * time.Second)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	path := c.rng.IntN(len(paths))
+	m := c.session.mutexes[path]
+	acquire := m.Lock
+	if c.oneIn(5) {
+		acquire = m.TryLock
+	}
+	if err := c.lock(ctx, path, acquire); err != nil {
+		time.Sleep(c.upTo(300 * time.Millisecond)) // as a program that tries again does
+	}
+	if c.oneIn(20) {
+		if list, err := m.Participants(ctx); err == nil && len(list) > 0 {
+			m.Revoke(ctx, list[0])
 		}
-		cancel()
 	}
 }
 
@@ -323,25 +347,21 @@ func (p *process) isTurn(i int) bool {
 	return turn == p.Process*len(p.sessions)+i
 }
 
-// lock holds a lock for some time, writes to the register meanwhile, and logs the lease.
-func (p *process) lock(ctx context.Context, rng *rand.Rand, s *clientSession, path int, owner *zklock.Owner, try, calm bool) error {
-	m := s.mutexes[path]
-	r := record{Kind: "lease", Path: paths[path], Owner: owner.String(), Call: now(), Cached: m.Stats().Cached == 1}
-	acquire := m.Lock
-	if try {
-		acquire = m.TryLock
-	}
-	l, err := acquire(ctx, owner)
+// lock acquires a lock, writes to the register while it holds it for some time, and logs the lease.
+func (c *contender) lock(ctx context.Context, path int, acquire func(context.Context, *zklock.Owner) (*zklock.Lease, error)) error {
+	cached := c.session.mutexes[path].Stats().Cached == 1
+	r := record{Kind: "lease", Path: paths[path], Owner: c.owner.String(), Call: now(), Cached: cached}
+	l, err := acquire(ctx, c.owner)
 	if err != nil {
 		return err
 	}
 	r.Begin, r.Token = now(), l.Token()
 	r.Open = r.Call // Lost has not been seen open yet: the process may just have been stopped
-	r.How, r.Calm = "unlocked", calm
+	r.How, r.Calm = "unlocked", c.calm
 
 	done := make(chan struct{})
 	var watching sync.WaitGroup
-	watching.Go(func() {
+	watching.Go(func() { // keeps in r when Lost was last seen open
 		tick := time.NewTicker(2 * time.Millisecond)
 		defer tick.Stop()
 		for {
@@ -358,19 +378,19 @@ func (p *process) lock(ctx context.Context, rng *rand.Rand, s *clientSession, pa
 			}
 		}
 	})
-	if !calm {
-		hold := time.Duration(rng.Int64N(int64(20 * time.Millisecond)))
-		if rng.IntN(40) == 0 {
-			hold = time.Duration(rng.Int64N(int64(2 * sessionTimeout)))
+	if !c.calm {
+		hold := c.upTo(20 * time.Millisecond)
+		if c.oneIn(40) {
+			hold = c.upTo(2 * sessionTimeout)
 		}
-		p.write(s, path, l)
+		c.write(path, l)
 		select {
 		case <-time.After(hold):
 		case <-l.Lost():
 		case <-l.RevokeRequested():
-		case <-p.finish:
+		case <-c.finish:
 		}
-		p.write(s, path, l)
+		c.write(path, l)
 	}
 	close(done)
 	watching.Wait()
@@ -380,10 +400,10 @@ func (p *process) lock(ctx context.Context, rng *rand.Rand, s *clientSession, pa
 		r.How += ": " + err.Error()
 	}
 	r.End = now()
-	s.mu.Lock()
-	r.excuse(s.expired)
-	s.mu.Unlock()
-	p.log(r)
+	c.session.mu.Lock()
+	r.excuse(c.session.expired)
+	c.session.mu.Unlock()
+	c.log(r)
 	return nil
 }
 
@@ -395,27 +415,27 @@ type register struct {
 }
 
 // write writes to the register of a path with a lease's token, unless the lease is lost before.
-func (p *process) write(s *clientSession, path int, l *zklock.Lease) {
-	reg := p.Root + "/register-" + paths[path]
+func (c *contender) write(path int, l *zklock.Lease) {
+	reg := c.Root + "/register-" + paths[path]
 	for !bubble.IsClosed(l.Lost()) {
-		data, stat, err := s.conn.Get(reg)
+		data, stat, err := c.session.conn.Get(reg)
 		if err != nil {
 			return
 		}
 		var r register
 		if err := json.Unmarshal(data, &r); err != nil {
-			p.log(record{Kind: "problem", How: "register: " + err.Error()})
+			c.log(record{Kind: "problem", How: "register: " + err.Error()})
 			return
 		}
 		w := record{Kind: "write", Path: paths[path], Token: l.Token(), Nonce: crand.Text(), How: "refused"}
 		if r.Token > l.Token() {
-			p.log(w)
+			c.log(w)
 			return
 		}
 		r = register{l.Token(), r.Count + 1}
 		data, _ = json.Marshal(r)
-		entry := fmt.Sprintf("%s/log-%s/%08d-%016x-%s", p.Root, paths[path], r.Count, r.Token, w.Nonce)
-		results, err := s.conn.Multi(
+		entry := fmt.Sprintf("%s/log-%s/%08d-%016x-%s", c.Root, paths[path], r.Count, r.Token, w.Nonce)
+		results, err := c.session.conn.Multi(
 			&zk.SetDataRequest{Path: reg, Data: data, Version: stat.Version},
 			&zk.CreateRequest{Path: entry, Acl: zk.WorldACL(zk.PermAll)})
 		if err == nil {
@@ -431,7 +451,7 @@ func (p *process) write(s *clientSession, path int, l *zklock.Lease) {
 		default:
 			w.How = "unknown"
 		}
-		p.log(w)
+		c.log(w)
 		return
 	}
 }

@@ -17,9 +17,9 @@ import (
 	"example.com/zklock/internal/proxy"
 )
 
-// The ZooKeeper is the one that the environment variable ZK names, and has no faults. Three
-// processes with 17 contenders each on two paths are cut off and paused, for shorter and for longer
-// than their sessions. Half of the sessions are of ordinary clients. See check for what must hold.
+// What check says holds for three processes with 17 contenders each on two paths that are cut off and paused, for
+// shorter and for longer than their sessions. The ZooKeeper has no faults. Half of the sessions are of ordinary
+// clients.
 func TestChaosOfClients(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("ZK") == "" {
@@ -28,12 +28,12 @@ func TestChaosOfClients(t *testing.T) {
 	seed := cmp.Or(*chaosSeed, rand.Uint64())
 	t.Logf("again: ZK=%s go test ./internal/chaos -run 'TestChaosOfClients$' -chaos.for %v -chaos.seed %d", os.Getenv("ZK"), *chaosFor, seed)
 	zoo := strings.Split(os.Getenv("ZK"), ",")
-	var lines [processes][]*proxy.Proxy // of each process, one for each server
-	var addresses [processes][]string   // of the lines
+	var proxies [processes][]*proxy.Proxy // of each process, one for each server
+	var addresses [processes][]string     // of the proxies
 	for i := range processes {
 		for _, server := range zoo {
 			p := proxy.New(t, server)
-			lines[i], addresses[i] = append(lines[i], p), append(addresses[i], p.Addr())
+			proxies[i], addresses[i] = append(proxies[i], p), append(addresses[i], p.Addr())
 		}
 	}
 	c := newChaos(t, seed, clientConfig{Zoo: zoo, Ordinary: []bool{false, true, false, true}, Caching: *chaosCaching}, addresses)
@@ -42,29 +42,28 @@ func TestChaosOfClients(t *testing.T) {
 		defer c.mu.Unlock()
 		return c.counts()["session over"]
 	}
-	lineFault := func(rng *rand.Rand) fault {
+	proxyFault := func(rng *rand.Rand) fault {
 		n := rng.IntN(processes)
-		onEachLine := func(do func(*proxy.Proxy)) func(context.Context) error {
+		toAll := func(do func(*proxy.Proxy)) func(context.Context) error {
 			return func(context.Context) error {
-				for _, line := range lines[n] {
-					do(line)
+				for _, p := range proxies[n] {
+					do(p)
 				}
 				return nil
 			}
 		}
-		way := []struct {
-			name  string
-			begin func(*proxy.Proxy)
-		}{
-			{"is cut off", (*proxy.Proxy).CutOff},
-			{"is cut off without a word", func(p *proxy.Proxy) { p.Silence(proxy.ToServer, proxy.ToClient) }},
-			{"is cut off towards the servers", func(p *proxy.Proxy) { p.Silence(proxy.ToServer) }},
-			{"is cut off from the servers", func(p *proxy.Proxy) { p.Silence(proxy.ToClient) }},
-		}[rng.IntN(4)]
-		return fault{fmt.Sprintf("process %d %s", n, way.name), onEachLine(way.begin), onEachLine((*proxy.Proxy).Heal), clientFaultLasts(rng)}
+		kinds := []fault{
+			{name: "is cut off", begin: toAll((*proxy.Proxy).CutOff)},
+			{name: "is cut off without a word", begin: toAll(func(p *proxy.Proxy) { p.Silence(proxy.ToServer, proxy.ToClient) })},
+			{name: "is cut off towards the servers", begin: toAll(func(p *proxy.Proxy) { p.Silence(proxy.ToServer) })},
+			{name: "is cut off from the servers", begin: toAll(func(p *proxy.Proxy) { p.Silence(proxy.ToClient) })},
+		}
+		f := kinds[rng.IntN(len(kinds))]
+		f.name, f.end, f.lasts = fmt.Sprintf("process %d %s", n, f.name), toAll((*proxy.Proxy).Heal), clientFaultLasts(rng)
+		return f
 	}
 	c.play(*chaosFor, func() bool { return c.leased() && sessionsOver() > 0 },
-		lane{name: "lines", next: lineFault, pause: time.Second},
+		lane{name: "lines", next: proxyFault, pause: time.Second},
 		lane{name: "processes", next: c.clientFault, pause: time.Second})
 	c.finish()
 	c.check()
@@ -72,12 +71,12 @@ func TestChaosOfClients(t *testing.T) {
 	require.Equal(t, *chaosCaching > 0, c.counts()["lease by a cached node"] > 0)
 }
 
-// clientFaultLasts returns how long a fault of a client lasts: in half of the cases so long that the
-// session ends, for which the server looks every two seconds.
+// clientFaultLasts returns how long a fault of a client lasts: in half of the cases 1.6 to 2.2 session timeouts, so
+// that the session ends, for which the server looks every two seconds; in the others 0.1 to 0.9 of one.
 func clientFaultLasts(rng *rand.Rand) time.Duration {
-	s := int64(sessionTimeout)
+	tenth := int64(sessionTimeout / 10)
 	if rng.IntN(2) == 0 {
-		return time.Duration(s*16/10 + rng.Int64N(s*6/10))
+		return time.Duration(16*tenth + rng.Int64N(6*tenth))
 	}
-	return time.Duration(s/10 + rng.Int64N(s*8/10))
+	return time.Duration(tenth + rng.Int64N(8*tenth))
 }

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/bubble"
@@ -36,45 +37,59 @@ var (
 
 const cutHolders = 4 // how many paths have a holder and a contender that waits
 
-// A holder's server is cut from the rest of the ensemble, and goes on answering reads. Only the
-// leader ends sessions, and it ends the holder's as soon as its own clock says so. The next
-// contender, whose server is not cut, must not get the lock before the holder's Lost has closed.
+// A link is a direction between two nodes of an ensemble, by index. If it is cut, deaf receives nothing from to.
+type link struct{ deaf, to int }
+
+func bothWays(a, b int) []link { return []link{{deaf: a, to: b}, {deaf: b, to: a}} }
+
+// cutLinks returns a function that cuts some links.
+func cutLinks(nodes []*docker.Node, links ...link) func(context.Context) error {
+	return func(ctx context.Context) (err error) {
+		for _, l := range links {
+			err = errors.Join(err, nodes[l.deaf].Deafen(ctx, nodes[l.to]))
+		}
+		return err
+	}
+}
+
+// The next contender, whose server is not cut off, does not get the lock before the holder's Lost has closed, if the
+// holder's server is cut from the rest of the ensemble and goes on answering reads. Only the leader ends sessions, and
+// it ends the holder's as soon as its own clock says so.
 func TestCut(t *testing.T) {
 	const leader, first, second = 0, 1, 2 // the nodes: first and second are the followers
-	deaf := func(pairs ...int) func(t *testing.T, n []*docker.Node) {
-		return func(t *testing.T, n []*docker.Node) {
-			for pair := range slices.Chunk(pairs, 2) {
-				require.NoError(t, n[pair[0]].Deafen(t.Context(), n[pair[1]])) // the first to the second
-			}
-		}
-	}
 	for _, cut := range []struct {
 		name              string
 		holder, contender int // their nodes, of which the holder's is cut off
-		make              func(t *testing.T, n []*docker.Node)
+		links             []link
+		then              func(t *testing.T, n []*docker.Node) // may be nil
 	}{
-		{"a follower from its leader", first, second, deaf(first, leader, leader, first)},
-		{"a follower receives nothing from its leader", first, leader, deaf(first, leader)},
-		{"a leader receives nothing from its follower", first, second, deaf(leader, first)},
-		{"the leader from both followers", leader, first, deaf(first, leader, leader, first, second, leader, leader, second)},
+		{name: "a follower from its leader", holder: first, contender: second, links: bothWays(first, leader)},
+		{name: "a follower receives nothing from its leader", holder: first, contender: leader, links: []link{{deaf: first, to: leader}}},
+		{name: "a leader receives nothing from its follower", holder: first, contender: second, links: []link{{deaf: leader, to: first}}},
+		{name: "the leader from both followers", holder: leader, contender: first,
+			links: append(bothWays(first, leader), bothWays(second, leader)...)},
 		// The leader handles a write before an earlier answer of the follower has reached it, and the
 		// client gets the answer to the write when nothing of the follower reaches the leader any
 		// more. So the lock's proof must not send its two requests in the other order.
-		{"the leader's packets reach a follower late, and the follower's none", first, second, func(t *testing.T, n []*docker.Node) {
-			require.NoError(t, n[first].DeafenToData(t.Context(), n[leader]))
-			time.Sleep(sessionTimeout * 34 / 100) // so that a proof is begun
-			require.NoError(t, n[leader].DeafenToData(t.Context(), n[first]))
-			require.NoError(t, n[first].Heal(t.Context()))
-		}},
+		{name: "the leader's packets reach a follower late, and the follower's none", holder: first, contender: second,
+			then: func(t *testing.T, n []*docker.Node) {
+				require.NoError(t, n[first].DeafenToData(t.Context(), n[leader]))
+				time.Sleep(sessionTimeout * 34 / 100) // a proof is begun each third of it
+				require.NoError(t, n[leader].DeafenToData(t.Context(), n[first]))
+				require.NoError(t, n[first].Heal(t.Context()))
+			}},
 	} {
 		t.Run(cut.name, func(t *testing.T) {
 			for i := range *cutTimes {
 				zoo := threeServers(t)
-				nodes := roles(t, zoo)
+				nodes := leaderAndFollowers(t, zoo)
 				pairs := newPairs(t, nodes[cut.holder], nodes[cut.contender], i%2 == 0)
 
 				began := time.Now()
-				cut.make(t, nodes)
+				require.NoError(t, cutLinks(nodes, cut.links...)(t.Context()))
+				if cut.then != nil {
+					cut.then(t, nodes)
+				}
 				var wg sync.WaitGroup
 				for _, p := range pairs {
 					wg.Go(func() { p.awaitHandOver(t, began) })
@@ -83,10 +98,8 @@ func TestCut(t *testing.T) {
 				for j, p := range pairs {
 					// On a busy machine, Lost may have closed before the cut.
 					t.Logf("cut %d, %v, path %d: Lost closed after %.2f s, the next one was in after %.2f s",
-						i+1, nodes[cut.holder], j+1, p.lost.Sub(began).Seconds(), p.in.Sub(began).Seconds())
-					if p.both {
-						t.Errorf("two held the lock at once for %v", p.lost.Sub(p.in))
-					}
+						i+1, nodes[cut.holder], j+1, p.lostAt.Sub(began).Seconds(), p.enteredAt.Sub(began).Seconds())
+					assert.False(t, p.overlap, "two held the lock at once for %v", p.lostAt.Sub(p.enteredAt))
 					p.close(t)
 				}
 				require.NoError(t, heal(t.Context(), zoo))
@@ -102,21 +115,21 @@ type pair struct {
 	stop   context.CancelFunc
 	queue  *zklock.Mutex // the holder's
 	holder *zklock.Lease
-	over   chan struct{} // closed when the holder has lost the lock
-	lost   time.Time     // when it was
+	lost   chan struct{} // closed when the holder has lost the lock
+	lostAt time.Time
 
-	done chan struct{} // closed when the contender's Lock has returned; the fields below are its result
-	in   time.Time     // when it has returned
-	next *zklock.Lease
-	err  error
-	both bool // it has returned a lease, and the holder's Lost was open then
+	entered   chan struct{} // closed when the contender's Lock has returned; the fields below are its result
+	enteredAt time.Time
+	next      *zklock.Lease
+	err       error
+	overlap   bool // Lock has returned a lease, and the holder's Lost was open then
 }
 
-// newPairs returns pairs that wait.
+// newPairs returns pairs whose contenders wait. ordinary says whether the clients are those of zk.Connect.
 func newPairs(t *testing.T, holders, contenders *docker.Node, ordinary bool) (pairs []*pair) {
 	for len(pairs) < cutHolders {
 		p := newPair(t, holders, contenders, ordinary)
-		if !p.waits(t) {
+		if !p.contenderWaits(t) {
 			p.close(t)
 			continue
 		}
@@ -127,7 +140,7 @@ func newPairs(t *testing.T, holders, contenders *docker.Node, ordinary bool) (pa
 }
 
 func newPair(t *testing.T, holders, contenders *docker.Node, ordinary bool) *pair {
-	p := &pair{path: "/cut-" + crand.Text(), over: make(chan struct{}), done: make(chan struct{})}
+	p := &pair{path: "/cut-" + crand.Text(), lost: make(chan struct{}), entered: make(chan struct{})}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	p.stop = cancel
 	options := []zklock.Option{zklock.WithSessionTimeout(sessionTimeout)}
@@ -135,34 +148,33 @@ func newPair(t *testing.T, holders, contenders *docker.Node, ordinary bool) *pai
 		options = append(options, zklock.WithCaching(time.Minute))
 	}
 	p.queue = testenv.Must(zklock.New(p.connect(t, holders, ordinary), p.path, options...))(t)
-	h, err := p.queue, error(nil)
-	p.holder, err = insist(ctx, h, "holder")
-	for err == nil && *cutCaching && h.Stats().HandedOn == 0 { // until a node was cached
+	var err error
+	p.holder, err = insist(ctx, p.queue, "holder")
+	for err == nil && *cutCaching && p.queue.Stats().HandedOn == 0 { // until a node was cached
 		require.NoError(t, p.holder.Unlock(ctx))
-		p.holder, err = insist(ctx, h, "holder")
+		p.holder, err = insist(ctx, p.queue, "holder")
 	}
 	require.NoError(t, err)
 	go func() {
-		defer close(p.over)
+		defer close(p.lost)
 		<-p.holder.Lost()
-		p.lost = time.Now()
+		p.lostAt = time.Now()
 	}()
 	c := testenv.Must(zklock.New(p.connect(t, contenders, ordinary), p.path, zklock.WithSessionTimeout(sessionTimeout)))(t)
 	go func() {
-		defer close(p.done)
+		defer close(p.entered)
 		p.next, p.err = insist(ctx, c, "contender")
-		p.both = p.err == nil && !bubble.IsClosed(p.holder.Lost())
-		p.in = time.Now()
+		p.overlap = p.err == nil && !bubble.IsClosed(p.holder.Lost())
+		p.enteredAt = time.Now()
 	}()
 	return p
 }
 
-// waits returns true as soon as the contender waits for the holder, or false if the holder has lost
-// the lock before.
-func (p *pair) waits(t *testing.T) bool {
+// contenderWaits returns true as soon as the contender waits for the holder, or false if the lock is lost before.
+func (p *pair) contenderWaits(t *testing.T) bool {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	for !bubble.IsClosed(p.over) {
+	for !bubble.IsClosed(p.lost) {
 		list, err := p.queue.Participants(ctx)
 		if err == nil && len(list) == 2 {
 			return true
@@ -173,8 +185,7 @@ func (p *pair) waits(t *testing.T) bool {
 	return false
 }
 
-// insist locks, and tries again after any error until ctx ends: on a busy
-// machine the servers may be too slow for a lease to be safe.
+// insist locks, again after any error until ctx ends: on a busy machine the servers may be too slow for a safe lease.
 func insist(ctx context.Context, m *zklock.Mutex, owner string) (*zklock.Lease, error) {
 	for {
 		l, err := m.Lock(ctx, zklock.NewOwner(owner))
@@ -192,26 +203,23 @@ func (p *pair) connect(t *testing.T, n *docker.Node, ordinary bool) *zk.Conn {
 	return conn
 }
 
-// awaitHandOver waits until the holder has lost the lock and the contender has got it. began is when the
-// holder's server was cut off.
+// awaitHandOver waits until the holder has lost the lock, after its server was cut off, and the contender has got it.
 func (p *pair) awaitHandOver(t *testing.T, began time.Time) {
 	select {
-	case <-p.over:
+	case <-p.lost:
 	case <-time.After(5 * time.Minute):
 		t.Errorf("the holder's server was cut off %v ago, and Lost is open", time.Since(began))
 		return
 	}
-	<-p.done
-	if p.err != nil {
-		t.Errorf("the contender: %v", p.err)
-	}
+	<-p.entered
+	assert.NoError(t, p.err, "the contender")
 }
 
 func (p *pair) close(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	p.stop()
-	<-p.done
+	<-p.entered
 	if p.next != nil {
 		if err := p.next.Unlock(ctx); err != nil {
 			t.Logf("the contender's unlock: %v", err)
@@ -222,8 +230,7 @@ func (p *pair) close(t *testing.T) {
 	}
 }
 
-// Three servers, three processes with 17 contenders each on two paths, and
-// faults. See check for what must hold.
+// What check says holds for three processes with 17 contenders each, on two paths, with faults of servers and clients.
 func TestChaos(t *testing.T) {
 	seed := cmp.Or(*chaosSeed, rand.Uint64())
 	for _, ordinary := range []bool{false, true} {
@@ -243,9 +250,7 @@ func TestChaos(t *testing.T) {
 			c.play(*chaosFor/2, c.leased,
 				lane{name: "servers", next: c.serverFault, after: c.spread, pause: 5 * time.Second},
 				lane{name: "clients", next: c.clientFault, pause: 5 * time.Second})
-			if err := heal(t.Context(), zoo); err != nil {
-				t.Fatalf("the servers do not recover: %v", err)
-			}
+			require.NoError(t, heal(t.Context(), zoo), "the servers do not recover")
 			c.finish()
 			c.check()
 			require.Equal(t, *chaosCaching > 0, c.counts()["lease by a cached node"] > 0)
@@ -259,8 +264,7 @@ type serverChaos struct {
 	zoo *docker.Servers
 }
 
-// spread makes the clients change servers. They have left the server that was broken, and would not
-// go back to it: the next fault there would reach few of them.
+// spread makes the clients change servers: they have left the one that was broken, which the next fault may hit again.
 func (c *serverChaos) spread() {
 	for _, p := range c.clients {
 		fmt.Fprintln(p.in, "spread")
@@ -270,52 +274,46 @@ func (c *serverChaos) spread() {
 // serverFault breaks the leader or a follower, one at a time.
 func (c *serverChaos) serverFault(rng *rand.Rand) fault {
 	nodes := c.zoo.Nodes()
-	victim := nodes[rng.IntN(len(nodes))] // unless there is a leader
-	other := nodes[(slices.Index(nodes, victim)+1)%len(nodes)]
-	name := fmt.Sprintf("%v", victim)
+	v := rng.IntN(len(nodes)) // the victim, unless there is a leader
+	o := (v + 1) % len(nodes) // another node
+	role := ""
 	if leader, err := c.zoo.Leader(c.Context()); err == nil {
-		follower := nodes[(slices.Index(nodes, leader)+1+rng.IntN(2))%len(nodes)]
+		v, o, role = slices.Index(nodes, leader), rng.IntN(2), "the leader, "
+		if o >= v {
+			o++
+		}
 		if rng.IntN(3) > 0 {
-			victim, other, name = follower, leader, fmt.Sprintf("a follower, %v", follower)
-		} else {
-			victim, other, name = leader, follower, fmt.Sprintf("the leader, %v", leader)
+			v, o, role = o, v, "a follower, "
 		}
 	}
+	third := 0 + 1 + 2 - v - o
+	victim, name, other := nodes[v], role+nodes[v].String(), nodes[o].String()
 
 	lasts := func(fromS, toS int64) time.Duration { return time.Duration(fromS*1e9 + rng.Int64N((toS-fromS)*1e9)) }
-	deafen := func(pairs ...*docker.Node) func(context.Context) error { // the first of each pair to the second
-		return func(ctx context.Context) (err error) {
-			for i := 0; i < len(pairs); i += 2 {
-				err = errors.Join(err, pairs[i].Deafen(ctx, pairs[i+1]))
-			}
-			return err
-		}
+	cut := func(name string, links ...link) fault {
+		return fault{name: name, begin: cutLinks(nodes, links...), end: healAll(nodes), lasts: lasts(5, 14)}
 	}
-	healAll := func(ctx context.Context) (err error) {
+	isolated := cut(name+" and "+other+" are cut", bothWays(v, o)...)
+	faults := []fault{
+		{name: "kill -9 of " + name, begin: victim.Kill, end: victim.Start, lasts: lasts(1, 8)},
+		{name: "pause of " + name, begin: victim.Pause, end: victim.Unpause, lasts: lasts(1, 12)},
+		{name: name + " receives nothing from its clients", begin: victim.DeafenToClients, end: victim.Heal, lasts: lasts(2, 9)},
+		{name: "the clients receive nothing from " + name, begin: victim.MuteToClients, end: victim.Heal, lasts: lasts(2, 9)},
+		cut(name+" receives nothing from "+other, link{deaf: v, to: o}),
+		cut(other+" receives nothing from "+name, link{deaf: o, to: v}),
+		cut(name+" and both others are cut", append(bothWays(v, o), bothWays(v, third)...)...),
+		isolated, isolated, // twice as likely
+	}
+	return faults[rng.IntN(len(faults))]
+}
+
+// healAll returns a function that heals the links of all nodes.
+func healAll(nodes []*docker.Node) func(context.Context) error {
+	return func(ctx context.Context) (err error) {
 		for _, n := range nodes {
 			err = errors.Join(err, n.Heal(ctx))
 		}
 		return err
-	}
-	switch rng.IntN(9) {
-	case 0:
-		return fault{"kill -9 of " + name, victim.Kill, victim.Start, lasts(1, 8)}
-	case 1:
-		return fault{"pause of " + name, victim.Pause, victim.Unpause, lasts(1, 12)}
-	case 2:
-		return fault{name + " receives nothing from " + other.String(), deafen(victim, other), healAll, lasts(5, 14)}
-	case 3:
-		return fault{other.String() + " receives nothing from " + name, deafen(other, victim), healAll, lasts(5, 14)}
-	case 4:
-		return fault{name + " receives nothing from its clients", victim.DeafenToClients, victim.Heal, lasts(2, 9)}
-	case 5:
-		return fault{"the clients receive nothing from " + name, victim.MuteToClients, victim.Heal, lasts(2, 9)}
-	case 6:
-		third := nodes[3-slices.Index(nodes, victim)-slices.Index(nodes, other)] // the indices 0, 1 and 2 add up to 3
-		cut := deafen(victim, other, other, victim, victim, third, third, victim)
-		return fault{name + " and both others are cut", cut, healAll, lasts(5, 14)}
-	default:
-		return fault{name + " and " + other.String() + " are cut", deafen(victim, other, other, victim), healAll, lasts(5, 14)}
 	}
 }
 
@@ -329,6 +327,7 @@ func threeServers(t *testing.T) *docker.Servers {
 	return zoo
 }
 
+// openServers starts three servers, once for all tests.
 var openServers = sync.OnceValues(func() (*docker.Servers, error) {
 	ctx, _ := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	zoo, err := docker.Open(ctx, 3) // it removes what a killed process has left
@@ -348,7 +347,7 @@ func heal(ctx context.Context, zoo *docker.Servers) error {
 			err = errors.Join(err, n.Start(ctx), n.Heal(ctx)) // Start does nothing if the server runs
 		}
 		if err == nil {
-			err = serve(ctx, zoo)
+			err = serving(ctx, zoo)
 		}
 		if err == nil || time.Now().After(deadline) {
 			return err
@@ -356,9 +355,9 @@ func heal(ctx context.Context, zoo *docker.Servers) error {
 	}
 }
 
-// serve returns nil if one server leads and the others follow, and each gives a session, which it
-// has agreed on with the leader: a follower that has been cut off says that it follows until it notices.
-func serve(ctx context.Context, zoo *docker.Servers) error {
+// serving returns nil if one server leads and the others follow, and each gives a session, which it has agreed on with
+// the leader: a follower that has been cut off says that it follows until it notices.
+func serving(ctx context.Context, zoo *docker.Servers) error {
 	leaders := 0
 	for _, n := range zoo.Nodes() {
 		mode, err := n.Mode(ctx)
@@ -391,8 +390,8 @@ func givesSession(ctx context.Context, n *docker.Node) error {
 	return err
 }
 
-// roles returns the leader, and behind it the two followers.
-func roles(t *testing.T, zoo *docker.Servers) (nodes []*docker.Node) {
+// leaderAndFollowers returns the leader, and behind it the two followers.
+func leaderAndFollowers(t *testing.T, zoo *docker.Servers) (nodes []*docker.Node) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		leader, err := zoo.Leader(t.Context())
@@ -407,12 +406,11 @@ func roles(t *testing.T, zoo *docker.Servers) (nodes []*docker.Node) {
 	return nodes
 }
 
-// A follower that is cut off answers not even a check that needs a right which its client lacks: the
-// lock's proof relies on that. Run it with ZK_CONFIG=enableEagerACLCheck=true, too: the follower then
-// refuses other writes without asking its leader.
+// A follower that is cut off answers no check in a multi, even without the right to it: the lock's proof relies on
+// that. Run it with ZK_CONFIG=enableEagerACLCheck=true, too: then it refuses other writes without its leader.
 func TestACutOffFollowerAnswersNoCheckInAMulti(t *testing.T) {
 	zoo := threeServers(t)
-	nodes := roles(t, zoo)
+	nodes := leaderAndFollowers(t, zoo)
 	leader, follower := nodes[0], nodes[1]
 	conn := testenv.Must(zkconn.Connect(t.Context(), []string{follower.Addr()}, 40*time.Second))(t) // the machine may stop
 	defer conn.Close()
