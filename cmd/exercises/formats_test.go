@@ -21,8 +21,9 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// judged returns a result in which one case of a group fails and all others pass. The group "none" is that of no
-// case, so that all pass. The result's Points, Parts, Full and Unsafe follow from them: judge sets these.
+const noGroup locktest.Group = "none" // the group of no case
+
+// judged returns a result in which one case of the group failing fails and all others pass, with the points for that.
 func judged(e *exercise, failing locktest.Group, words i18n.Text) *result {
 	r := &result{Exercise: e.number, Of: e.points(), Cases: e.cases(), Took: 1.5}
 	for _, s := range e.tests {
@@ -44,7 +45,7 @@ func judged(e *exercise, failing locktest.Group, words i18n.Text) *result {
 func oneStudent(t *testing.T) grades {
 	one, two, three, four := exercises[0], exercises[1], exercises[2], exercises[3]
 	rows := []row{
-		{Student: "anna", exercise: one, result: judged(one, "none", "")},
+		{Student: "anna", exercise: one, result: judged(one, noGroup, "")},
 		{Student: "anna", exercise: two, result: judged(two, locktest.Faults, i18n.Same("two \"words\" <b>\n&"))},
 		{Student: "anna", exercise: three, result: judged(three, locktest.Safety, "two holders")},
 		{Student: "anna", exercise: four, result: four.ungraded(i18n.Textf("does not compile: %s", "lock.go:3:14"))},
@@ -54,8 +55,7 @@ func oneStudent(t *testing.T) grades {
 	return (&app{root: rootOf(t)}).gradesOf(rows, exercises[:5])
 }
 
-// TestTheTableIsInTheReadersLanguage prints the same grades in both languages. The table is for people; the CSV and
-// JSON files are for programs, and so they must not depend on the language.
+// The table is in the reader's language. The CSV and JSON files are for programs: they are the same in both languages.
 func TestTheTableIsInTheReadersLanguage(t *testing.T) {
 	written := func(l i18n.Language) (table, files string) {
 		g := oneStudent(t)
@@ -84,7 +84,8 @@ func TestTheTableIsInTheReadersLanguage(t *testing.T) {
 	require.Equal(t, columnAfter(lines[0], "用时"), columnAfter(lines[1], " s"), "a character takes two columns:\n%s", chinese)
 }
 
-// TestTheFilesOfAClass calls the command with attempts that are refused, because these are not built.
+// The file of a class says why an attempt has no points, and counts those of each exercise that was asked for. The
+// attempts here are refused, because these are not built.
 func TestTheFilesOfAClass(t *testing.T) {
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "all.json")
 	herd := filepath.Join(dir, "02-herd")
@@ -109,8 +110,8 @@ func TestTheFilesOfAClass(t *testing.T) {
 	require.ErrorContains(t, testenv.Err(called(t, "grade", dir, "-exercise", "1,99")), `no exercise "99"`)
 }
 
-// TestThePageTurnsTheJSONIntoGradescopes runs the lines of the page for jq on a student's results. The fields
-// are those of https://gradescope-autograders.readthedocs.io/en/latest/specs/.
+// The page's few lines for jq turn a student's grades into results for Gradescope, whose fields are those of
+// https://gradescope-autograders.readthedocs.io/en/latest/specs/.
 func TestThePageTurnsTheJSONIntoGradescopes(t *testing.T) {
 	block := regexp.MustCompile("(?s)```\njq '(.*?)' grades.json >results.json\n```")
 	match := block.FindStringSubmatch(fileText(t, rootOf(t), "docs/exercises/README.md"))
@@ -161,8 +162,7 @@ func TestThePageTurnsTheJSONIntoGradescopes(t *testing.T) {
 	require.Equal(t, "does not compile: lock.go:3:14", r.Tests[3].Output)
 }
 
-// TestASumPerStudent: each student's points are out of those of all exercises that were asked for. If none was named,
-// these are the exercises at which any student has an attempt.
+// Each student's points are out of those of all exercises asked for, or of all at which any student has an attempt.
 func TestASumPerStudent(t *testing.T) {
 	one, two, three := exercises[0], exercises[1], exercises[2]
 	rowOf := func(student string, e *exercise, points int) row {

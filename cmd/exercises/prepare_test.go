@@ -12,7 +12,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// TestPrepareCompilesWhatAClassRuns calls a program in the place of go, which records how it is called.
+// The command prepare compiles what a class runs: PATH has a script named go, which records how it is called.
 func TestPrepareCompilesWhatAClassRuns(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("needs a shell")
@@ -30,7 +30,7 @@ func TestPrepareCompilesWhatAClassRuns(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(fileText(t, calls)), "\n")
 	require.Len(t, lines, len(preparations()))
 	require.Contains(t, lines[len(lines)-1], root+" js build -o "+os.DevNull+" ./internal/lab/engine", "nothing is written into the clone")
-	for _, c := range preparations() {
+	for _, c := range preparations() { // each folder that is compiled has Go files
 		for _, arg := range c.args {
 			if strings.HasPrefix(arg, "./") {
 				require.NotEmpty(t, testenv.Must(filepath.Glob(filepath.Join(root, arg, "*.go")))(t), "%s has nothing to compile", arg)

@@ -15,7 +15,7 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// beTheCommand, in the environment, has the test binary be the command.
+// beTheCommand is an environment variable. If it is set, the test binary runs as the command.
 const beTheCommand = "SHELL_TEST_IS_THE_COMMAND"
 
 func TestMain(m *testing.M) {
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// shell is the command, for the clients of a server.
+// shell returns the command for a client of a server.
 func shell(t *testing.T, server *zkserver.Server) *exec.Cmd {
 	t.Helper()
 	self := testenv.Must(os.Executable())(t)
@@ -35,7 +35,7 @@ func shell(t *testing.T, server *zkserver.Server) *exec.Cmd {
 	return cmd
 }
 
-// TestTheShell plays a session in it, beside another client.
+// The shell answers each of its commands with a line, or with what it lists, and its session ends with it.
 func TestTheShell(t *testing.T) {
 	server := zkserver.Run(t, zkserver.WithTick(time.Hour)) // no session ends by itself
 	cmd := shell(t, server)
@@ -51,11 +51,10 @@ func TestTheShell(t *testing.T) {
 	require.Equal(t, 1, strings.Count(text, "\ndeleted\n"), "a refused delete says only that")
 	require.Equal(t, 2, strings.Count(text, "\nnumber /a-   makes"), "an unknown word lists the words, and so does help")
 	require.Contains(t, text, "EventNodeDeleted", "the event of the watch")
-	require.Eventually(t, func() bool { return len(server.Sessions()) == 0 }, 5*time.Minute, time.Millisecond, "its session has ended with it")
+	require.Eventually(t, func() bool { return len(server.Sessions()) == 0 }, 5*time.Minute, time.Millisecond, "its session has ended")
 }
 
-// TestTheShellOutlivesItsServer: a class that starts its server again goes on in the same
-// shell. That is known after 1.5 session timeouts, which a server does not shorten.
+// The shell goes on when its server has started again, empty, which takes 1.5 session timeouts, as no option says.
 func TestTheShellOutlivesItsServer(t *testing.T) {
 	testenv.Landing(t, "waits for one and a half session timeouts")
 	t.Parallel()
@@ -67,7 +66,7 @@ func TestTheShellOutlivesItsServer(t *testing.T) {
 	lines := bufio.NewScanner(out)
 	create := func() bool {
 		io.WriteString(in, "create /a\n")
-		require.True(t, lines.Scan(), "it has ended")
+		require.True(t, lines.Scan(), "the shell has ended")
 		return lines.Text() == "/a"
 	}
 	require.True(t, create())

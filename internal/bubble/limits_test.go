@@ -17,14 +17,14 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-const childVariable = "BUBBLE_TEST_HANGS" // is set in the process that plays a test of hangs
+const childVariable = "BUBBLE_TEST_HANGS" // an environment variable: the process plays one of hangs, and is to panic
 
-// hangs are tests that do not end. Of the limits that each has, only the one for its way to hang is reached.
+// hangs are tests that do not end. The first limit that is reached ends each of them, with a message that has want.
 var hangs = []struct {
 	name   string
 	limits bubble.Limits
 	play   func(t *testing.T)
-	want   []string // of the message
+	want   []string
 }{
 	{name: "spins", limits: bubble.Limits{Processor: 300 * time.Millisecond, Idle: 100 * time.Millisecond}, play: spins,
 		want: []string{"has used 300ms of the processor", "bubble_test.spins(", "bubble_test.waits("}},
@@ -32,7 +32,7 @@ var hangs = []struct {
 		zkserver.Run(t)
 		waits()
 	}, want: []string{"has not happened in 1h0m0s of virtual time", "bubble_test.waits(", "zkserver.(*Server).clock("}},
-	{name: "waits without a clock", play: func(*testing.T) { waits() },
+	{name: "waits without a clock", play: func(*testing.T) { waits() }, // the default of Virtual is a day
 		want: []string{"has not happened in 24h0m0s of virtual time", "bubble_test.waits("}},
 	{name: "waits for a mutex", limits: bubble.Limits{Idle: 300 * time.Millisecond, Doing: seed7}, play: func(t *testing.T) {
 		zkserver.Run(t)
@@ -46,18 +46,18 @@ var hangs = []struct {
 		r, w, _ := os.Pipe()
 		defer w.Close()
 		r.Read(make([]byte, 1))
-	}, want: []string{"for 1.0", "none of its goroutines could run", "os.(*File).Read("}},
+	}, want: []string{"for 1.0", "none of its goroutines could run", "os.(*File).Read("}}, // seconds: ten times as long as Idle
 	{name: "waits in its end", limits: bubble.Limits{Virtual: time.Hour}, play: func(t *testing.T) {
 		zkserver.Run(t)
 		t.Cleanup(waits)
 	}, want: []string{"has not happened in 1h0m0s of virtual time", "bubble_test.waits("}},
 }
 
-var outside = make(chan struct{})
+var outside = make(chan struct{}) // of the bubbles
 
 func seed7() string { return "with the seed 7" } // what a test is doing, for the message
 
-func waits() { <-make(chan int) }
+func waits() { <-make(chan int) } // for all time
 
 func spins(*testing.T) {
 	go waits()
@@ -65,12 +65,12 @@ func spins(*testing.T) {
 	}
 }
 
-// Each of these tests runs in a process of its own, which must end.
+// A test that does not end panics with its name and the stacks of its bubble. Each runs in a process of its own.
 func TestATestThatDoesNotEndFailsWithItsNameAndItsGoroutines(t *testing.T) {
 	for _, h := range hangs {
 		t.Run(h.name, func(t *testing.T) {
 			if os.Getenv(childVariable) != "" {
-				go func() { <-outside }() // does not belong to the bubble
+				go func() { <-outside }() // is not in the bubble, so its stack must not be printed
 				h.limits.Test(t, h.play)
 				return
 			}
@@ -82,14 +82,14 @@ func TestATestThatDoesNotEndFailsWithItsNameAndItsGoroutines(t *testing.T) {
 			for _, want := range h.want {
 				require.Contains(t, string(out), want)
 			}
-			require.NotContains(t, string(out), "testing.(*M)", "goroutines of others")
+			require.NotContains(t, string(out), "testing.(*M)", "goroutines outside of the bubble")
 			require.NotContains(t, string(out), "test timed out")
 		})
 	}
 }
 
-// On a busy machine a right test may take longer than Idle: a goroutine that computes is not idle, nor is one that
-// waits for the system for a while.
+// A right test may take longer than Idle, as on a busy machine: a goroutine that computes is not idle, nor is one that
+// waits for the system for a while. It may also take long in virtual time, up to its limit.
 func TestATestThatGoesOnMayTakeItsTime(t *testing.T) {
 	limits := bubble.Limits{Idle: 500 * time.Millisecond}
 	limits.Test(t, func(*testing.T) {
@@ -102,8 +102,7 @@ func TestATestThatGoesOnMayTakeItsTime(t *testing.T) {
 	bubble.Limits{Virtual: 100 * 24 * time.Hour}.Test(t, func(*testing.T) { time.Sleep(99 * 24 * time.Hour) })
 }
 
-// Every test in virtual time goes through package bubble, whose limits end it if it hangs. The second file is an
-// example for users. A string with testing/synctest.Test in it, for a stack, is not a call.
+// No file but limits.go calls synctest.Test, so that each bubble has limits; page_test.go is an example for users.
 func TestEveryBubbleHasLimits(t *testing.T) {
 	var without []string
 	tree := os.DirFS("../..")
@@ -112,7 +111,9 @@ func TestEveryBubbleHasLimits(t *testing.T) {
 			return err
 		}
 		text, err := fs.ReadFile(tree, name)
-		if start := "synctest." + "Test("; strings.Contains(strings.ReplaceAll(string(text), "testing/"+start, ""), start) {
+		const call = "synctest." + "Test("
+		code := strings.ReplaceAll(string(text), "testing/"+call, "") // which is a line of a stack, in a string
+		if strings.Contains(code, call) {
 			without = append(without, name)
 		}
 		return err

@@ -13,9 +13,9 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-const rtt = 20 * time.Millisecond
+const rtt = 20 * time.Millisecond // the round-trip time
 
-// line returns both ends of a line whose round trip takes rtt. The test ends when what is still on its way has arrived.
+// line returns both ends of a line whose round trip takes rtt. A clean-up waits until what is on its way has arrived.
 func line(t *testing.T) (client, server net.Conn) {
 	near, server := net.Pipe()
 	client = bubble.Through(near, bubble.Way{Far: rtt / 2}, bubble.Way{Far: rtt / 2})
@@ -26,6 +26,7 @@ func line(t *testing.T) (client, server net.Conn) {
 	return client, server
 }
 
+// read returns the next n bytes.
 func read(t *testing.T, from io.Reader, n int) string {
 	t.Helper()
 	b := make([]byte, n)
@@ -62,7 +63,7 @@ func TestAFarLineHasDeadlines(t *testing.T) {
 	})
 }
 
-// Each side reads all data that was sent before the end, and then the end.
+// The other side reads all that was sent before a close, and then the end: of the client's, then of the server's.
 func TestTheEndOfAFarLineComesLast(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		began := time.Now()

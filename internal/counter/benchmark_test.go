@@ -19,7 +19,7 @@ import (
 type fakePlayer struct {
 	lock Lock
 	run  func(ctx context.Context, r *report.Run) error // nil: the run goes well
-	try  error                                          // of its trial
+	try  error                                          // what its trial returns
 }
 
 func (p fakePlayer) Lock() Lock                                     { return p.lock }
@@ -57,7 +57,7 @@ func loads(ns ...int) (all []Load) {
 	return all
 }
 
-// resultRows are the locks, loads and ends of the results.
+// resultRows returns the lock, the load, the status and the error of each result.
 func resultRows(b *Benchmark) (all []string) {
 	for _, r := range b.Results {
 		all = append(all, strings.TrimSpace(fmt.Sprintf("%s %d %s: %s", r.Lock, r.Goroutines, r.Status, r.Error)))
@@ -70,15 +70,16 @@ func TestEachRoundBeginsWithTheNextLock(t *testing.T) {
 	b := &Benchmark{Players: playersNamed("naive", "herd", "predecessor"), Loads: loads(5, 7), Rounds: 4, Watcher: w}
 	require.NoError(t, b.Run(t.Context()))
 	begins := slices.DeleteFunc(w.said, func(said string) bool { return strings.HasPrefix(said, "end ") })
+	locks := strings.ReplaceAll(strings.Join(begins, " "), "begin ", "")
 	const ofOneLoad = "naive herd predecessor herd predecessor naive predecessor naive herd naive herd predecessor"
-	require.Equal(t, ofOneLoad+" "+ofOneLoad, strings.ReplaceAll(strings.Join(begins, " "), "begin ", ""))
+	require.Equal(t, ofOneLoad+" "+ofOneLoad, locks)
 }
 
 // quadratic is a formula of a lock that sends far more requests than others.
 var quadratic = Formula{Requests: func(n float64) float64 { return n * n }, Growth: 2}
 
 // Locks that send far more requests run last; the results have the order of the players. A quarter of the contenders
-// runs before, to say how long such a lock will take.
+// runs before, which tells how long such a lock will take.
 func TestQuickLocksRunFirst(t *testing.T) {
 	w := new(watcher)
 	slow := fakePlayer{lock: Lock{Name: "slow", Formula: quadratic}, run: func(_ context.Context, r *report.Run) error {
@@ -88,12 +89,13 @@ func TestQuickLocksRunFirst(t *testing.T) {
 	b := &Benchmark{Players: append([]Player{slow}, playersNamed("quick")...), Loads: loads(100,
 		1000), Rounds: 1, Watcher: w, Limit: 10 * time.Second}
 	require.NoError(t, b.Run(t.Context()))
-	require.Equal(t, []string{"begin slow", "end slow", "begin quick", "end quick", "begin quick", "end quick",
-		"slow, 1000 goroutines: it will most likely reach the -limit of 10s", "begin slow", "end slow"}, w.said)
+	require.Equal(t, []string{"begin slow", "end slow", "begin quick", "end quick", // with 100
+		"begin quick", "end quick", "slow, 1000 goroutines: it will most likely reach the -limit of 10s", "begin slow", "end slow",
+	}, w.said)
 	require.Equal(t, []string{"slow 100 ok:", "quick 100 ok:", "slow 1000 ok:", "quick 1000 ok:"}, resultRows(b))
 	b.Limit = 0
 	require.NoError(t, b.Run(t.Context()))
-	require.Contains(t, w.said, "slow, 1000 goroutines: about 16 s", "4² times as long as the quarter")
+	require.Contains(t, w.said, "slow, 1000 goroutines: about 16 s", "4² times as long as the quarter, by the formula")
 }
 
 func TestALockThatTakesTooLongIsStoppedAndOthersGoOn(t *testing.T) {
@@ -111,6 +113,7 @@ func TestALockThatTakesTooLongIsStoppedAndOthersGoOn(t *testing.T) {
 	require.EqualError(t, b.Run(t.Context()), "slow with 4 goroutines on here: stopped after 3s")
 }
 
+// After a trial that fails, no lock is measured, unless trials are left out. A lock that is known to be unsafe has none.
 func TestALockThatFailsItsTrialIsNotMeasured(t *testing.T) {
 	wrong := fakePlayer{lock: Lock{Name: "wrong"}, try: ErrTwoHolders}
 	yardstick := fakePlayer{lock: Lock{Name: "floor", Unsafe: i18n.Same("it excludes nobody")}, try: errors.New("it is not tried")}
@@ -123,11 +126,12 @@ func TestALockThatFailsItsTrialIsNotMeasured(t *testing.T) {
 	require.NoError(t, b.Run(t.Context()))
 }
 
+// A lock without a formula has no prediction, and one with a formula only if its contenders lock once.
 func TestALockWithoutAFormulaHasNoPrediction(t *testing.T) {
 	require.Zero(t, Formula{}.Predict(100))
 	b := &Benchmark{Players: []Player{fakePlayer{lock: Lock{Formula: quadratic}}}, Rounds: 1, Watcher: new(watcher),
 		Loads: []Load{{N: 5, Times: 1}, {N: 5, Times: 2}}}
 	require.NoError(t, b.Run(t.Context()))
 	require.EqualValues(t, 25, b.Results[0].Predicted)
-	require.Zero(t, b.Results[1].Predicted, "the formula is for contenders that lock once")
+	require.Zero(t, b.Results[1].Predicted)
 }

@@ -2,7 +2,6 @@ package counter
 
 import (
 	"context"
-	"errors"
 	"io"
 	"sync/atomic"
 	"testing"
@@ -58,20 +57,20 @@ func mutex(n int) (all []Contender) {
 	return all
 }
 
-// raceInBubble runs a race in virtual time.
+// raceInBubble runs a race in virtual time, in which each contender locks once unless Times says otherwise.
 func raceInBubble(t *testing.T, newRace func() *Race) (r report.Run, err error) {
 	t.Helper()
 	bubble.Test(t, func(t *testing.T) {
-		c := newRace()
-		c.Times = max(c.Times, 1)
-		err = c.Run(t.Context(), &r)
+		race := newRace()
+		race.Times = max(race.Times, 1)
+		err = race.Run(t.Context(), &r)
 	})
 	return r, err
 }
 
 func TestARaceOfARightLockCountsAllHolds(t *testing.T) {
 	const contenders, times, perHold = 50, 3, 2
-	sent := int64(7) // before the race
+	sent := int64(7) // requests, before the race
 	r, err := raceInBubble(t, func() *Race {
 		work := func(int) error { sent += perHold; return nil }
 		return &Race{Contenders: mutex(contenders), Times: times, Work: work, Sent: func() int64 { return sent }}
@@ -81,7 +80,7 @@ func TestARaceOfARightLockCountsAllHolds(t *testing.T) {
 	require.EqualValues(t, perHold*contenders*times, r.Requests, "only those of the race")
 }
 
-// The second contender gets the lock as soon as the first one holds it and has read the count.
+// Two holders fail the race: the second contender gets the lock when the first one holds it and has read the count.
 func TestTwoHoldersFail(t *testing.T) {
 	firstInside, secondInside := make(chan struct{}), make(chan struct{})
 	work := func(contender int) error {
@@ -94,13 +93,13 @@ func TestTwoHoldersFail(t *testing.T) {
 		return nil
 	}
 	second := fake{lock: func(context.Context) error { <-firstInside; return nil }}
-	c := &Race{Contenders: []Contender{fake{}, second}, Times: 1, Work: work}
-	require.ErrorIs(t, c.Run(t.Context(), new(report.Run)), ErrTwoHolders)
+	race := &Race{Contenders: []Contender{fake{}, second}, Times: 1, Work: work}
+	require.ErrorIs(t, race.Run(t.Context(), new(report.Run)), ErrTwoHolders)
 }
 
 func TestACountThatIsNotNFails(t *testing.T) {
-	c := &Race{Contenders: mutex(2), Times: 1}
-	require.EqualError(t, c.IsAll(1), "the count is 1, not 2: two goroutines held the lock at once")
+	race := &Race{Contenders: mutex(2), Times: 1}
+	require.EqualError(t, race.IsAll(1), "the count is 1, not 2: two goroutines held the lock at once")
 }
 
 func TestAContenderThatFailsEndsTheRace(t *testing.T) {
@@ -142,21 +141,21 @@ func TestASlowLockIsStoppedAndASilentOneHangs(t *testing.T) {
 	}
 }
 
-// The lock does not even return when the race has ended.
+// A lock that does not return even when the race has ended does not keep the race.
 func TestALockThatNeverReturnsDoesNotKeepTheRace(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		over := make(chan struct{})
 		defer close(over)
 		ctx, interrupt := context.WithTimeout(t.Context(), time.Second)
 		defer interrupt()
-		c := &Race{Contenders: []Contender{fake{lock: func(context.Context) error { <-over; return nil }}}, Times: 1}
-		require.EqualError(t, c.Run(ctx, new(report.Run)),
+		race := &Race{Contenders: []Contender{fake{lock: func(context.Context) error { <-over; return nil }}}, Times: 1}
+		require.EqualError(t, race.Run(ctx, new(report.Run)),
 			"it hangs: 30s after the end contenders have not returned from Lock or Unlock, at 0 of 1")
 	})
 }
 
+// A race fails if a contender has neither held the lock nor returned an error, as after Goexit. Here none has run.
 func TestAGoroutineThatEndsInLockIsAFailure(t *testing.T) {
-	neverRun := fake{lock: func(context.Context) error { return errors.New("never") }}
-	c := &Race{Contenders: []Contender{neverRun}, Times: 1}
-	require.ErrorContains(t, c.verdict(nil), "1 of 1 calls of Lock returned neither the lock nor an error")
+	race := &Race{Contenders: []Contender{fake{}}, Times: 1}
+	require.ErrorContains(t, race.verdict(nil), "1 of 1 calls of Lock returned neither the lock nor an error")
 }

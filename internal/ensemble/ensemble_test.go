@@ -37,10 +37,10 @@ func listener(t *testing.T, answer func(net.Conn)) (addr string) {
 	return l.Addr().String()
 }
 
-// closed is an address at which no server ever listens: the port is below those that the system
-// chooses from.
+// closed is an address at which no server ever listens: the port is below those that the system chooses from.
 const closed = "127.0.0.1:1"
 
+// The error of Open is one line that says what is wrong with a spec, or with the servers that it names.
 func TestOpenThatFailsSaysWhyInOneLine(t *testing.T) {
 	mute := listener(t, func(nc net.Conn) { t.Cleanup(func() { nc.Close() }) })
 	web := listener(t, func(nc net.Conn) {
@@ -60,7 +60,7 @@ func TestOpenThatFailsSaysWhyInOneLine(t *testing.T) {
 		closed + "," + web: "connection refused; " + web + " is not a ZooKeeper",
 	} {
 		usual := ensemble.AnswerTimeout
-		if spec == mute {
+		if spec == mute { // a busy machine needs longer for the others
 			ensemble.AnswerTimeout = 50 * time.Millisecond
 		}
 		_, err := ensemble.Open(context.Background(), spec)
@@ -81,6 +81,7 @@ func TestOpenCanBeCancelled(t *testing.T) {
 	require.ErrorIs(t, testenv.Err(ensemble.Open(ctx, mute)), context.Canceled, "and not that the server says nothing")
 }
 
+// A client's requests can be counted, and EndSession ends its session once: it goes on in another one.
 func TestConnect(t *testing.T) {
 	t.Parallel() // a client waits for a second before it goes to its server again
 	zoo := testenv.Must(ensemble.Open(t.Context(), os.Getenv("ZK")))(t)
@@ -91,7 +92,6 @@ func TestConnect(t *testing.T) {
 	testenv.Must2(conn.Get("/"))(t)
 	require.EqualValues(t, 1, tap.Counts().Total())
 
-	// The session is ended from outside.
 	_, _, gone := testenv.Must3(conn.ExistsW("/never"))(t)
 	before := testenv.Must(conn.Set("/", nil, -1))(t)
 	session := conn.SessionID()
@@ -109,10 +109,9 @@ func TestConnect(t *testing.T) {
 }
 
 func TestAnEndpointThatIsDeadIsPassedOver(t *testing.T) {
-	t.Parallel() // it may wait for a second
+	t.Parallel() // a client may wait for a second
 	srv := zkserver.Run(t)
-	addr := srv.Addr()
-	zoo := testenv.Must(ensemble.Open(t.Context(), closed+","+addr))(t)
+	zoo := testenv.Must(ensemble.Open(t.Context(), closed+","+srv.Addr()))(t)
 	defer zoo.Close()
 	require.Contains(t, zoo.String(), "(embedded, served by another process: in memory, no disk)")
 	tap := new(wiretap.Tap)

@@ -19,18 +19,17 @@ import (
 
 func TestMain(m *testing.M) { testenv.EmbeddedMain(m) }
 
+// Replay fails for a choice that nobody has, another number of possible choices, and choices after the end.
 func TestAScheduleThatIsNotPossibleIsAnError(t *testing.T) {
 	tr := explore.Draw(t, player.World{Lock: steps.Predecessor()}, 1)
-	other := *tr
-	other.Choices = append(slices.Clone(tr.Choices[:3]), "C: request")
-	require.ErrorContains(t, testenv.Err(explore.Replay(t, &other)), `choice 4 is "C: request"`)
-	other = *tr
-	other.Widths = slices.Clone(tr.Widths)
-	other.Widths[2]++
-	require.ErrorContains(t, testenv.Err(explore.Replay(t, &other)), "choice 3 had")
-	other = *tr
-	other.Choices = slices.Concat(tr.Choices, slices.Repeat([]string{"A: request"}, 50))
-	require.Error(t, testenv.Err(explore.Replay(t, &other)))
+	wrongChoice, wrongWidth, tooLong := *tr, *tr, *tr
+	wrongChoice.Choices = append(slices.Clone(tr.Choices[:3]), "C: request")
+	require.ErrorContains(t, testenv.Err(explore.Replay(t, &wrongChoice)), `choice 4 is "C: request"`)
+	wrongWidth.Widths = slices.Clone(tr.Widths)
+	wrongWidth.Widths[2]++
+	require.ErrorContains(t, testenv.Err(explore.Replay(t, &wrongWidth)), "choice 3 had")
+	tooLong.Choices = slices.Concat(tr.Choices, slices.Repeat([]string{"A: request"}, 50))
+	require.Error(t, testenv.Err(explore.Replay(t, &tooLong)))
 }
 
 func TestAFileThatIsNotATraceIsAnError(t *testing.T) {
@@ -55,8 +54,8 @@ func TestAFileThatIsNotATraceIsAnError(t *testing.T) {
 	require.ErrorIs(t, testenv.Err(player.ReadTrace(file+".not")), fs.ErrNotExist)
 }
 
-// A play changes what belongs to the process, so a second one does not begin before the first has ended. At each
-// choice Go's scheduler runs so many times that the other play would make one, too, if it could.
+// A play does not begin before another one has ended, because both change what belongs to the process. At each choice
+// Go's scheduler runs so many times that the other play would make a choice, too, if it could.
 func TestPlaysRunOneAfterTheOther(t *testing.T) {
 	w := player.World{Name: "alone", Lock: steps.Naive(), Contenders: 2}
 	var mu sync.Mutex

@@ -15,8 +15,8 @@ func TestLock(t *testing.T) {
 		New:          func(conn *zk.Conn, path string) locktest.Lock { return locktest.Background(New(conn, path)) },
 		ErrNotLocked: ErrNotLocked,
 		Queue:        true,
-		WakeUps:      func(waiting int) int { return 1 },
-		Requests:     func(n int) int { return 5*n - 2 },
+		WakeUps:      func(int) int { return 1 },         // a release wakes one waiter
+		Requests:     func(n int) int { return 5*n - 2 }, // 3 of the first contender, and 5 of each that waits
 	})
 }
 

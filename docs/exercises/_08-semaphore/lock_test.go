@@ -23,8 +23,8 @@ func TestLock(t *testing.T) {
 		ErrNotLocked: ErrNotAcquired,
 		Queue:        true,
 		Permits:      true,
-		WakeUps:      func(waiting int) int { return 1 },
-		Requests:     func(n int) int { return 5*n - 2 },
+		WakeUps:      func(int) int { return 1 },         // a release wakes one waiter
+		Requests:     func(n int) int { return 5*n - 2 }, // 3 of the first contender, and 5 of each that waits
 	})
 }
 
@@ -33,7 +33,7 @@ func TestSemaphore(t *testing.T) {
 		New:            func(conn *zk.Conn, path string, permits int) suites.Semaphore { return New(conn, path, permits) },
 		ErrNotAcquired: ErrNotAcquired,
 		WakeUps:        func(permits int) int { return permits },
-		Requests:       func(permits, n int) int { return 3*n + max(0, n-permits)*(permits+1) },
+		Requests:       func(permits, n int) int { return 3*n + max(0, n-permits)*(permits+1) }, // 3 of each, and permits+1 of one that waits
 	})
 }
 

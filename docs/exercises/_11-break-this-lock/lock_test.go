@@ -7,5 +7,5 @@ import (
 )
 
 func TestBreak(t *testing.T) {
-	counterexample.Run(t, counterexample.File)
+	counterexample.Run(t, counterexample.File) // judges each link in answers.txt
 }

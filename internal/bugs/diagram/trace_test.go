@@ -10,6 +10,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
+// Requests, their replies and events are arrows, with short names; a loss is a note; no text has a Mermaid sign.
 func TestATraceOfTheExplorerIsDrawn(t *testing.T) {
 	sequence := Of(&player.Trace{Log: []player.Entry{
 		{Point: 1, Who: "A", Kind: "sends", Op: "create", Path: "/lock/lock-"},

@@ -10,7 +10,7 @@ import (
 
 func TestMain(m *testing.M) { locktest.Main(m) }
 
-// TestBugByItsScene shows the bugs that have a scene.
+// Each bug that has a scene happens with the article's lock, and not with the lock that cures it.
 func TestBugByItsScene(t *testing.T) {
 	for _, s := range scenes.All {
 		t.Run(s.ID, bugs.Example(s.ID).ByItsScene)

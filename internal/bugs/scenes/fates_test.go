@@ -14,11 +14,11 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// routeKey is the key in fates.json of the route of a bug's level. The key of its schedule is the ID alone.
+// fates.json has a list of numbers for each key: the ID of a scene, for its schedule, or routeKey of the ID, for the
+// route of its level, which is the solution of the game if that is not the schedule.
 func routeKey(id string) string { return id + "/" }
 
-// fatedChoices returns, by the keys of fates.json, the choices of each scene's schedule and of each level's route. A
-// level is a scene as a game, and its route is the solution if that is not the schedule.
+// fatedChoices returns the choices of each schedule and route, by their keys in fates.json.
 func fatedChoices() map[string][]string {
 	choices := make(map[string][]string)
 	for _, s := range scenes.All {
@@ -32,10 +32,12 @@ func fatedChoices() map[string][]string {
 
 // playFates counts, for each beginning of a list of choices, the random continuations that end in the bug.
 func playFates(t *testing.T, key string, choices []string) []int {
-	s := scenes.Get(strings.TrimSuffix(key, routeKey("")))
+	id, _, _ := strings.Cut(key, "/")
+	s := scenes.Get(id)
 	return explore.Fates(t, s.World, choices, scenes.FateTries, s.Reached, nil)
 }
 
+// writeFates plays all fates, and writes fates.json.
 func writeFates(t *testing.T) {
 	fates := make(map[string][]int)
 	for key, choices := range fatedChoices() {
@@ -45,22 +47,21 @@ func writeFates(t *testing.T) {
 	site.Holds(t, "internal/bugs/scenes/fates.json", "", string(text)+"\n")
 }
 
-// TestTheFatesOfTheScenesAreTheirs compares fates.json with the schedules and the routes. It plays the fates of three
-// lists again, because all of them take long.
+// fates.json has a number for each beginning of each list. Some fates are played again, as all of them take long.
 func TestTheFatesOfTheScenesAreTheirs(t *testing.T) {
 	testenv.RacedAtLength(t, "it plays some scenes hundreds of times, and other tests race each of them")
 	if site.Updates() {
 		writeFates(t)
 		return
 	}
-	all := fatedChoices()
-	require.Len(t, scenes.Fates(), len(all), "fates.json is stale: go generate ./...")
+	choices := fatedChoices()
+	require.Len(t, scenes.Fates(), len(choices), "fates.json is stale: go generate ./...")
 	for key, fates := range scenes.Fates() {
-		require.Len(t, fates, len(all[key])+1, key)
+		require.Len(t, fates, len(choices[key])+1, key)
 		require.Equal(t, scenes.FateTries, fates[len(fates)-1], "%s: its whole schedule ends in its bug", key)
 		// D3 has a fault to choose. At a landing, a route and a schedule without faults are played as well.
 		if key == "D3" || testenv.AtLanding() && (key == routeKey("D7") || key == "A7") {
-			require.Equal(t, fates, playFates(t, key, all[key]), key)
+			require.Equal(t, fates, playFates(t, key, choices[key]), key)
 		}
 	}
 	d3 := scenes.Fates()["D3"]

@@ -20,8 +20,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// TestEachScheduleEndsWithItsBug plays the saved schedules with the articles' locks. With -update
-// it finds and saves them.
+// With the article's lock, each saved schedule ends with its bug, in the saved way. With -update, they are found again.
 func TestEachScheduleEndsWithItsBug(t *testing.T) {
 	if site.Updates() {
 		writeSchedules(t)
@@ -63,7 +62,7 @@ func writeSchedules(t *testing.T) {
 				break
 			}
 			require.NotEmpty(t, possible, "%v", tr)
-			choices = append(slices.Clone(choices), possible[0]) // as a trace goes on
+			choices = append(slices.Clone(choices), possible[0]) // the choice that a trace takes where it has none
 		}
 	}
 	text := testenv.Must(json.MarshalIndent(schedules, "", "\t"))(t)
@@ -85,9 +84,10 @@ func findSchedule(t *testing.T, s scenes.Bug) []string {
 		return result.Found.Choices
 	}
 
-	// Explore makes what it has found shorter, which might turn it into another bug.
+	// Explore shortens what it finds, which might turn it into another bug: so schedules are drawn.
+	const mostDraws, enough = 3000, 300
 	var shortest *player.Trace
-	for seed := uint64(0); seed < 3000 && (shortest == nil || seed < 300); seed++ { // 300 draws for a short one
+	for seed := uint64(0); seed < mostDraws && (shortest == nil || seed < enough); seed++ {
 		tr := explore.Draw(t, s.World, seed)
 		if tr.Violation != nil && s.Shows(tr) && (shortest == nil || len(tr.Choices) < len(shortest.Choices)) {
 			shortest = tr
@@ -97,7 +97,7 @@ func findSchedule(t *testing.T, s scenes.Bug) []string {
 	return shortest.Choices
 }
 
-// TestExploreFindsTheBugs: the explorer finds the bugs of the articles' locks again, by itself.
+// The explorer finds the bugs of the articles' locks by itself.
 func TestExploreFindsTheBugs(t *testing.T) {
 	testenv.Long(t, "the saved schedules show the bugs")
 	for _, s := range scenes.All {
@@ -105,10 +105,10 @@ func TestExploreFindsTheBugs(t *testing.T) {
 	}
 }
 
-// fileOf is the name of the file that has the entry of a bug.
+// fileOf returns the name of the file that has the entry of a bug.
 func fileOf(b scenes.Bug) string { return "article_" + strings.ToLower(b.Article()) + ".go" }
 
-// marksOfListings are the IDs of bugs in the comments of the listings, such as [A7] and [A9, A10].
+// marksOfListings returns the IDs of bugs in the comments of the listings, such as [A7] and [A9, A10].
 func marksOfListings(t *testing.T) (ids []string) {
 	for _, file := range testenv.Must(filepath.Glob("../listings/*.go"))(t) {
 		text := testenv.Must(os.ReadFile(file))(t)
@@ -119,7 +119,7 @@ func marksOfListings(t *testing.T) (ids []string) {
 	return ids
 }
 
-// TestEachBugIsDescribed: its message names the part that an entry lacks.
+// The entry of each bug is complete, and the texts and the marks in the listings have the same bugs.
 func TestEachBugIsDescribed(t *testing.T) {
 	for _, file := range testenv.Must(filepath.Glob("article_*.go"))(t) {
 		hasEntry := func(b scenes.Bug) bool { return fileOf(b) == file }
@@ -162,10 +162,10 @@ func TestEachBugIsDescribed(t *testing.T) {
 	}
 }
 
-// TestTokensAreShownToTheStockWhenItIsRead: so the stock refuses a late write also between the
-// read of the next holder and its write.
+// The stock of E1 is shown tokens when it is read, so it refuses a late write also before the next holder's write.
 func TestTokensAreShownToTheStockWhenItIsRead(t *testing.T) {
-	result := explore.Explore(t, scenes.Get("E1").Ours, explore.Search{Seed: 2, Limit: 300})
+	const schedules = 300
+	result := explore.Explore(t, scenes.Get("E1").Ours, explore.Search{Seed: 2, Limit: schedules})
 	require.Nil(t, result.Found, "%v", result.Found)
-	require.Equal(t, 300, result.Schedules+result.Left)
+	require.Equal(t, schedules, result.Schedules+result.Left)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// served are turns of contenders that arrived in the order of the arguments, and were served at these places.
+// served returns turns of contenders that arrived in the order of the arguments, and were served at these places.
 func served(places ...int) []Turn {
 	var turns []Turn
 	for i, p := range places {
@@ -39,6 +39,7 @@ func TestAContenderThatCameLaterAndWasServedEarlierOvertook(t *testing.T) {
 	}
 }
 
+// If the order is random, a contender is overtaken by a quarter of the others on average.
 func TestALotteryOvertakesAQuarter(t *testing.T) {
 	const n = 2000
 	mean, _ := overtakings(served(rand.New(rand.NewPCG(1, 2)).Perm(n)...))
@@ -47,13 +48,13 @@ func TestALotteryOvertakesAQuarter(t *testing.T) {
 
 func TestQuantilesOfWaits(t *testing.T) {
 	var turns []Turn
-	for _, ms := range rand.New(rand.NewPCG(1, 2)).Perm(200) {
-		at := time.Duration(ms) * time.Second
-		turns = append(turns, Turn{Arrived: at, Got: at + time.Duration(ms+1)*time.Millisecond})
+	for _, i := range rand.New(rand.NewPCG(1, 2)).Perm(200) {
+		arrived := time.Duration(i) * time.Second
+		turns = append(turns, Turn{Arrived: arrived, Got: arrived + time.Duration(i+1)*time.Millisecond})
 	}
 	waits := waitTimes(turns) // 1 ms … 200 ms
-	for q, want := range map[float64]time.Duration{0: 1, 0.5: 100, 0.99: 198, 0.991: 199, 1: 200} {
-		require.Equal(t, want*time.Millisecond, quantile(waits, q), "%v", q)
+	for q, milliseconds := range map[float64]time.Duration{0: 1, 0.5: 100, 0.99: 198, 0.991: 199, 1: 200} {
+		require.Equal(t, milliseconds*time.Millisecond, quantile(waits, q), "%v", q)
 	}
 	require.Equal(t, time.Second, quantile([]time.Duration{time.Second}, 0.5))
 	require.Zero(t, quantile(nil, 0.5))

@@ -18,7 +18,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// steps are the locks of the tables.
+// steps are the locks of the tables, with what the tables say of them.
 var steps = map[string]About{
 	"naive":       {Article: ArticleNaive, Formula: "N + 2"},
 	"herd":        {Formula: "(N + 5) / 2"},
@@ -31,11 +31,12 @@ var steps = map[string]About{
 func TestMedianOfRounds(t *testing.T) {
 	var out bytes.Buffer
 	var results []Run
-	for i, ms := range []time.Duration{30, 10, 20, 40} { // the median is 25 ms
-		results = append(results, Run{Lock: "naive", Goroutines: 100, Round: i + 1, Count: 100, Elapsed: ms * time.Millisecond, Requests: int64(ms) * 100,
-			About: steps["naive"]})
-		results = append(results, Run{Lock: "predecessor", Goroutines: 100, Round: i + 1, Count: 100, Elapsed: ms * time.Millisecond / 10, Requests: 500,
-			About: steps["predecessor"]})
+	for i, ms := range []time.Duration{30, 10, 20, 40} { // the median is 25
+		naive := Run{Lock: "naive", Goroutines: 100, Round: i + 1, Count: 100, About: steps["naive"]}
+		naive.Elapsed, naive.Requests = ms*time.Millisecond, int64(ms)*100
+		faster := Run{Lock: "predecessor", Goroutines: 100, Round: i + 1, Count: 100, About: steps["predecessor"]}
+		faster.Elapsed, faster.Requests = naive.Elapsed/10, 500
+		results = append(results, naive, faster)
 	}
 	PrintTable(&out, results, 0, i18n.English)
 	require.Regexp(t, `naive +100 +100 +25\.0 ms +1\.0x +25\.0 +0\.0 +1625 ms +1\.0x\n`, out.String())
@@ -44,7 +45,7 @@ func TestMedianOfRounds(t *testing.T) {
 
 func TestASinglePointIsAChartAsWell(t *testing.T) {
 	charts := Charts([]Run{{
-		Lock: "unheard & of", Goroutines: 1, Count: 1, Elapsed: time.Millisecond, Requests: 1,
+		Lock: "mine & yours", Goroutines: 1, Count: 1, Elapsed: time.Millisecond, Requests: 1,
 		Waits: []time.Duration{0}, Status: StatusOK,
 	}}, i18n.Chinese)
 	require.Len(t, charts, 3)
@@ -52,7 +53,7 @@ func TestASinglePointIsAChartAsWell(t *testing.T) {
 		svg := c.SVG(AsFile)
 		require.NoError(t, xml.Unmarshal([]byte(svg), new(struct{})), svg)
 		require.NotRegexp(t, "NaN|Inf", svg)
-		require.Contains(t, svg, "unheard &amp; of")
+		require.Contains(t, svg, "mine &amp; yours")
 	}
 }
 
@@ -62,17 +63,18 @@ func TestPointsAreDrawnWhereTheyBelong(t *testing.T) {
 		return Run{Lock: "herd", Goroutines: n, Count: n, Elapsed: elapsed, Requests: int64(n), Waits: []time.Duration{elapsed}, Status: StatusOK}
 	}
 	runs := []Run{run(10, time.Millisecond), run(100, 10*time.Millisecond), run(1000, 100*time.Millisecond)}
-	line := regexp.MustCompile(`<path d="M([\d.]+) ([\d.]+)L([\d.]+) ([\d.]+)L([\d.]+) ([\d.]+)"`).FindStringSubmatch(Charts(runs, i18n.English)[0].SVG(OnPage))
-	require.NotNil(t, line)
-	var at []float64
-	for _, s := range line[1:] {
-		v := testenv.Must(strconv.ParseFloat(s, 64))(t)
-		at = append(at, v)
+	path := regexp.MustCompile(`<path d="M([\d.]+) ([\d.]+)L([\d.]+) ([\d.]+)L([\d.]+) ([\d.]+)"`)
+	numbers := path.FindStringSubmatch(Charts(runs, i18n.English)[0].SVG(OnPage))
+	require.NotNil(t, numbers)
+	var x, y [3]float64 // of the points
+	for i := range x {
+		x[i] = testenv.Must(strconv.ParseFloat(numbers[1+2*i], 64))(t)
+		y[i] = testenv.Must(strconv.ParseFloat(numbers[2+2*i], 64))(t)
 	}
-	require.InDelta(t, at[2]-at[0], at[4]-at[2], 0.2)
-	require.InDelta(t, at[3]-at[1], at[5]-at[3], 0.2)
-	require.Greater(t, at[2], at[0])
-	require.Less(t, at[3], at[1], "upwards")
+	require.InDelta(t, x[1]-x[0], x[2]-x[1], 0.2)
+	require.InDelta(t, y[1]-y[0], y[2]-y[1], 0.2)
+	require.Greater(t, x[1], x[0])
+	require.Less(t, y[1], y[0], "upwards")
 }
 
 func TestALongCellTakesTheRoomOfTheMissingCells(t *testing.T) {
@@ -92,10 +94,11 @@ func TestALongCellTakesTheRoomOfTheMissingCells(t *testing.T) {
 }
 
 func TestLabelsBelowTheAxisDoNotRunIntoEachOther(t *testing.T) {
-	const widest = 44.0 // points, of a label and the gap after it
-	for span := 2.0; span < 1e7; span *= 1.7 {
+	const widest = 44.0                        // points, of a label and the gap after it
+	const least = 0.7                          // any value that is not a label's
+	for span := 2.0; span < 1e7; span *= 1.7 { // from the least value to the greatest
 		x := axis{log: true, text: timeText, labelRatio: 1e2, from: leftOfPlot, to: chartWidth - 8}
-		x.fit([]float64{0.7, 0.7 * span})
+		x.fit([]float64{least, least * span})
 		values, labels := x.ticks()
 		var at []float64
 		for i, label := range labels {
@@ -105,11 +108,12 @@ func TestLabelsBelowTheAxisDoNotRunIntoEachOther(t *testing.T) {
 		}
 		require.NotEmpty(t, at, "%g", span)
 		for i := range len(at) - 1 {
-			require.Greater(t, at[i+1]-at[i], widest, "from 0.7 to %g", 0.7*span)
+			require.Greater(t, at[i+1]-at[i], widest, "to %g", least*span)
 		}
 	}
 }
 
+// The table leaves out the article's columns where the terminal is too narrow for them, and says so.
 func TestTheTableFitsTheTerminal(t *testing.T) {
 	var rs []Run
 	for name, about := range steps {
@@ -144,8 +148,7 @@ func TestTheTableFitsTheTerminal(t *testing.T) {
 		}
 		require.Regexp(t, `(?m)^mine +1000 +not run: predecessor with 100 failed`, out.String())
 	}
-	// The tables of -explain have no columns to spare, but gaps.
-	var out bytes.Buffer
+	var out bytes.Buffer // the tables of -explain have no columns to spare, but gaps
 	PrintTimes(&out, rs, 80, i18n.English)
 	PrintWire(&out, rs, 80, i18n.English)
 	for line := range strings.Lines(out.String()) {
@@ -154,11 +157,11 @@ func TestTheTableFitsTheTerminal(t *testing.T) {
 }
 
 func TestNoTwoColumnsHaveOneName(t *testing.T) {
-	en, l := i18n.English, i18n.Chinese
+	en, zh := i18n.English, i18n.Chinese
 	several := []Run{{Processes: 2}}
 	for _, tbl := range []table{
-		mainTable(nil, firstTable, en), mainTable(nil, secondTable, l), mainTable(several, firstTable, l), timesTable(nil,
-			l), wireTable(nil, l),
+		mainTable(nil, firstTable, en), mainTable(nil, secondTable, zh), mainTable(several, firstTable, zh),
+		timesTable(nil, zh), wireTable(nil, zh),
 	} {
 		names := slices.Clone(tbl.Header)
 		slices.Sort(names)
@@ -166,7 +169,7 @@ func TestNoTwoColumnsHaveOneName(t *testing.T) {
 	}
 }
 
-// Where rows are cards, each cell carries the name of its column.
+// On the page, each cell has the name of its column, for a narrow screen, where rows are cards.
 func TestEachCellOfThePageHasALabel(t *testing.T) {
 	var page bytes.Buffer
 	ok := Run{Lock: "naive", Goroutines: 100, Count: 100, Elapsed: time.Second, Status: StatusOK, About: steps["naive"]}
@@ -185,8 +188,7 @@ func TestEachCellOfThePageHasALabel(t *testing.T) {
 	require.Contains(t, page.String(), "No run went well enough to be drawn.")
 }
 
-// Okabe and Ito have eight colours, one for each lock. In black and white the dashes distinguish them, and those
-// of readers' locks.
+// Each of our locks has one of Okabe's and Ito's eight colours for itself, and each line has dashes of its own.
 func TestEachLineHasALookOfItsOwn(t *testing.T) {
 	eight := strings.Fields("currentColor #e69f00 #56b4e9 #009e73 #f0e442 #0072b2 #d55e00 #cc79a7")
 	colours, dashes := make(map[string]string), make(map[string]string)
@@ -199,7 +201,7 @@ func TestEachLineHasALookOfItsOwn(t *testing.T) {
 		require.Empty(t, dashes[l.dashes], name)
 		dashes[l.dashes] = name
 		if _, ours := looks[name]; !ours || name == "curator cold" || name == "floor" || name == "least" {
-			continue // no locks of their own
+			continue // it is not a lock of ours with a line of its own
 		}
 		require.Contains(t, eight, l.colour, name)
 		require.Empty(t, colours[l.colour], name)

@@ -14,8 +14,12 @@ import (
 	"example.com/zklock/zkserver"
 )
 
+// The first processes whose flags are those of the first of all are the line-up of a run. A process chooses it from
+// those that are here, in the order in which they came; it waits, or fails, if it is not in the line-up.
 func TestTheFirstProcessesWithTheSameFlagsAreALineUp(t *testing.T) {
-	at := func(node string, n int, lineUp ...string) process { return process{node, fmt.Sprint("-n ", n), lineUp} }
+	at := func(node string, n int, lineUp ...string) process { // with the flag -n, and what it has chosen already
+		return process{node: node, Flags: fmt.Sprint("-n ", n), LineUp: lineUp}
+	}
 	for name, tc := range map[string]struct {
 		here   []process
 		lineUp []string
@@ -42,6 +46,7 @@ func TestTheFirstProcessesWithTheSameFlagsAreALineUp(t *testing.T) {
 	}
 }
 
+// A process that gets no answer from any server for silentFor, 10 s, leaves its line-up.
 func TestAServerThatIsSilentEndsTheLineUp(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		srv := zkserver.New()

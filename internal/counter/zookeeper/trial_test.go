@@ -54,39 +54,45 @@ func (f fake) Unlock() error { return f.unlock() }
 
 const twoHolders = "a contender got the lock although its holder had not unlocked: two goroutines held the lock at once"
 
+// A trial finds what is wrong with a lock, in words that name it.
 func TestBrokenLocksAreCaught(t *testing.T) {
 	var mutex sync.Mutex
-	var queues int    // of the lock with two queues: contenders so far
+	contenders := 0   // of the lock with two queues
 	var empty []error // of the lock that panics
 	for name, tc := range map[string]struct {
-		kind Kind
-		want string
+		node    bool // Kind.Node
+		newLock func(c *zk.Conn, path string) Locker
+		want    string
 	}{
-		"everybody": {Kind{Make: func(c *zk.Conn, p string) Locker { return broken.New("everybody is first", c, p) }}, twoHolders},
-		"giveup": {Kind{Make: func(c *zk.Conn, p string) Locker { return broken.New("no look after waking", c, p) }},
-			"when the session of a waiter ended another contender got the lock, although its holder had not unlocked: two goroutines held the lock at once"},
-		"two queues": {Kind{Make: func(c *zk.Conn, p string) Locker {
-			queues++
-			return zk.NewLock(c, fmt.Sprint(p, "/queue-", queues%2), zk.WorldACL(zk.PermAll))
-		}}, twoHolders},
-		"panics": {Kind{Node: true, Make: func(*zk.Conn, string) Locker { return fake{lock: func() error { return empty[0] }} }},
-			"Lock panicked: runtime error: index out of range [0] with length 0 (trial_test.go:"},
-		"New": {Kind{Node: true, Make: func(c *zk.Conn, p string) Locker { panic("too early") }}, "New panicked: too early (trial_test.go:"},
-		// A lock that is only a mutex excludes, but not from another process.
-		"a mutex": {Kind{Node: true, Make: func(*zk.Conn, string) Locker {
-			return fake{func() error { mutex.Lock(); return nil }, func() error { mutex.Unlock(); return nil }}
-		}}, "it sent nothing to ZooKeeper: it excludes no contender of another process"},
+		"everybody is first": {want: twoHolders,
+			newLock: func(c *zk.Conn, path string) Locker { return broken.New("everybody is first", c, path) }},
+		"no look after waking": {want: "when the session of a waiter ended another contender got the lock, " +
+			"although its holder had not unlocked: two goroutines held the lock at once",
+			newLock: func(c *zk.Conn, path string) Locker { return broken.New("no look after waking", c, path) }},
+		"two queues": {want: twoHolders, newLock: func(c *zk.Conn, path string) Locker {
+			contenders++
+			return zk.NewLock(c, fmt.Sprint(path, "/queue-", contenders%2), zk.WorldACL(zk.PermAll))
+		}},
+		"Lock panics": {node: true, want: "Lock panicked: runtime error: index out of range [0] with length 0 (trial_test.go:",
+			newLock: func(*zk.Conn, string) Locker { return fake{lock: func() error { return empty[0] }} }},
+		"New panics": {node: true, want: "New panicked: too early (trial_test.go:",
+			newLock: func(*zk.Conn, string) Locker { panic("too early") }},
+		"a mutex of this process": {node: true, want: "it sent nothing to ZooKeeper: it excludes no contender of another process",
+			newLock: func(*zk.Conn, string) Locker {
+				return fake{func() error { mutex.Lock(); return nil }, func() error { mutex.Unlock(); return nil }}
+			}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onServer(t, func(s *Server) {
-				require.ErrorContains(t, (&Player{Of: counter.Lock{Name: name}, Kind: tc.kind, On: s}).Try(t.Context()), tc.want)
+				player := &Player{Of: counter.Lock{Name: name}, Kind: Kind{Node: tc.node, Make: tc.newLock}, On: s}
+				require.ErrorContains(t, player.Try(t.Context()), tc.want)
 			})
 		})
 	}
 }
 
-// A waiter that takes the lock after half a minute passes a trial. It waits with a time limit, as in the article, and
-// does not look which of the two has ended the wait.
+// A trial passes a lock that waits with a time limit, as the article's, and takes what it waits for; a long hold does
+// not.
 func TestAHolderKeepsTheLockForLongerThanASession(t *testing.T) {
 	late := Kind{Node: true, Make: func(c *zk.Conn, p string) Locker {
 		return fake{lock: func() error {
@@ -108,9 +114,9 @@ func TestAHolderKeepsTheLockForLongerThanASession(t *testing.T) {
 	require.NoError(t, HoldLong(t, counter.Lock{Name: "zk.Lock"}, right))
 }
 
-// The server goes away after four sessions, as one does that takes no more connections.
+// If a server takes no more connections, here after four sessions, the error names the setting.
 func TestTooManySessionsNameTheSetting(t *testing.T) {
-	sessionOf := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9} // a session for each contender
+	ofEach := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9} // contender i uses session i
 	inBubble(t, func(t *testing.T, srv *zkserver.Server, s *Server) {
 		go func() {
 			for len(srv.Sessions()) < 1+4 { // the session of s itself, and four of the contenders
@@ -118,14 +124,14 @@ func TestTooManySessionsNameTheSetting(t *testing.T) {
 			}
 			srv.Stop()
 		}()
-		with, err := (&Player{On: s}).setUp(t.Context(), sessionOf, 1, 20*time.Millisecond)
+		with, err := (&Player{On: s}).setUp(t.Context(), ofEach, 1, 20*time.Millisecond)
 		require.ErrorContains(t, err, "session 5 of 10 cannot be opened; maxClientCnxns in zoo.cfg is how many connections a server takes from one address")
 		srv.Start()
 		with.close()
 	})
 }
 
-// PerSession opens one value for each session, and again for each run.
+// The contenders of a session share the value that PerSession opens for it, in each run again.
 func TestContendersOfASessionShareItsValue(t *testing.T) {
 	opened := 0
 	kind := PerSession(func(*zk.Conn, string, time.Duration) func() Locker {
@@ -143,7 +149,7 @@ func TestContendersOfASessionShareItsValue(t *testing.T) {
 	require.Equal(t, 3, opened)
 }
 
-// zk.Lock sends three requests for one hold, and waits for the answer to each.
+// Each round trip takes the distance: zk.Lock sends three requests for a hold, and waits for the answer to each.
 func TestADistanceIsPaidForEachRoundTrip(t *testing.T) {
 	inBubble(t, func(t *testing.T, _ *zkserver.Server, s *Server) {
 		const rtt, times, trips = 20 * time.Millisecond, 3, 3 // trips: requests of a hold
