@@ -16,7 +16,7 @@ import (
 	"example.com/zklock/internal/counter/zookeeper"
 )
 
-// A contestant is a lock that takes part. Curator is used from Java, so its Kind is empty.
+// A contestant is a lock that takes part in the benchmark. Curator is used from Java, so its Kind is empty.
 type contestant struct {
 	counter.Lock
 	zookeeper.Kind

@@ -19,21 +19,21 @@ import (
 // curator is the name of article A's third lock.
 const curator = "curator"
 
-// A curatorPlayer plays article A's third lock, Curator's InterProcessMutex: the same counter, in Java, timed there.
-// Each number of threads has a JVM of its own, as each of the article's runs had. Its first run is reported separately,
-// as round 0: a cold JVM is about half as fast.
+// A curatorPlayer plays article A's third lock, Curator's InterProcessMutex. A program in Java runs the same counter
+// and takes the time. Each load has a JVM of its own, as each of the article's runs had. The first run of a JVM is
+// reported separately, as round 0: a cold JVM is about half as fast.
 type curatorPlayer struct {
 	cfg    config
 	lock   counter.Lock
 	server *zookeeper.Server
-	keep   func(cold report.Run)
-	jvm    *jvm         // nil: none runs
-	load   counter.Load // what the JVM is for
+	keep   func(cold report.Run) // adds the first run of a JVM to the results
+	jvm    *jvm                  // nil if none runs
+	load   counter.Load          // of the runs in this JVM
 }
 
 func (p *curatorPlayer) Lock() counter.Lock                             { return p.lock }
 func (p *curatorPlayer) Server() i18n.Text                              { return p.server.Zoo().Says() }
-func (p *curatorPlayer) Try(context.Context) error                      { return nil } // trials are played in Go
+func (p *curatorPlayer) Try(context.Context) error                      { return nil } // a trial needs a lock in Go
 func (p *curatorPlayer) Warm(context.Context, report.Run) (bool, error) { return false, nil }
 
 func (p *curatorPlayer) Close() error {
@@ -44,7 +44,7 @@ func (p *curatorPlayer) Close() error {
 	return nil
 }
 
-// Run is one round.
+// Run plays one round. If the load is another one than before, it starts a JVM for it and warms the JVM first.
 func (p *curatorPlayer) Run(ctx context.Context, r *report.Run) error {
 	if p.cfg.join {
 		return counter.CannotRun{Why: i18n.Errorf("Curator does not take part with -join")}
@@ -60,8 +60,9 @@ func (p *curatorPlayer) Run(ctx context.Context, r *report.Run) error {
 		defer stop()
 		servers = far
 	}
-	if load := (counter.Load{N: r.Goroutines, Sessions: r.Sessions, Times: r.Times}); load != p.load {
-		p.Close()
+	load := counter.Load{N: r.Goroutines, Sessions: r.Sessions, Times: r.Times}
+	if load != p.load {
+		p.Close() // never fails
 		p.load = load
 	}
 	if p.jvm == nil {
@@ -74,12 +75,12 @@ func (p *curatorPlayer) Run(ctx context.Context, r *report.Run) error {
 	}
 
 	err := p.round(ctx, r, servers)
-	r.Used(p.jvm.used) // in an unmeasured run: counting needs a proxy in between, and that takes time
+	r.SetCounts(p.jvm.used) // in an unmeasured run: counting needs a proxy in between, and that takes time
 	return err
 }
 
-// whatColdIs is the row of docs/benchmark.md on what is reported apart.
-var whatColdIs = i18n.Text("the first run of a new JVM, which has compiled nothing yet. " +
+// coldRunText is the row of docs/benchmark.md on what is reported apart.
+var coldRunText = i18n.Text("the first run of a new JVM, which has compiled nothing yet. " +
 	"Each of the article's runs was such a run. The other rows of Curator come after a warm-up of `-warmup`, and at least two runs")
 
 // warmJVM starts a JVM. It runs the counter once in the cold JVM, on these servers, once through a proxy that counts
@@ -131,10 +132,10 @@ func (p *curatorPlayer) round(ctx context.Context, r *report.Run, servers []stri
 		return p.jvm.died()
 	}
 
-	timed := ctx // has the limit, from "began" to "done"
+	limited := ctx // ends at the limit, if that comes between "began" and "done"
 	var turns []report.Turn
 	for {
-		line, err := p.jvm.readLine(timed)
+		line, err := p.jvm.readLine(limited)
 		if err != nil {
 			return err
 		}
@@ -143,13 +144,13 @@ func (p *curatorPlayer) round(ctx context.Context, r *report.Run, servers []stri
 		case "began":
 			if p.cfg.limit > 0 {
 				var stop context.CancelFunc
-				timed, stop = context.WithTimeoutCause(ctx, p.cfg.limit, counter.Stopped{Limit: p.cfg.limit})
+				limited, stop = context.WithTimeoutCause(ctx, p.cfg.limit, counter.Stopped{Limit: p.cfg.limit})
 				defer stop()
 			}
 		case "at":
 			_, err = fmt.Sscan(rest, &r.Count)
 		case "done":
-			timed = ctx
+			limited = ctx
 			_, err = fmt.Sscan(rest, (*int64)(&r.Elapsed), &r.Count)
 		case "turn":
 			var t report.Turn
@@ -158,7 +159,7 @@ func (p *curatorPlayer) round(ctx context.Context, r *report.Run, servers []stri
 		case "failed":
 			return i18n.Errorf("%s", rest)
 		case "end":
-			r.Fared(turns)
+			r.SetTurns(turns)
 			r.Total = r.Count
 			if want := r.Goroutines * r.Times; r.Count != want {
 				return i18n.Errorf("the count is %d, not %d: two threads held the lock at once", r.Count, want)
@@ -171,22 +172,22 @@ func (p *curatorPlayer) round(ctx context.Context, r *report.Run, servers []stri
 	}
 }
 
-// proxies returns addresses at which clients outside this process reach the servers through this one, which connects by
-// dial. stop ends them and all their connections.
+// proxies opens a proxy for each server, which clients outside this process can reach, and which connects to the server
+// by dial. It returns their addresses. stop closes the proxies and all their connections.
 func proxies(servers []string, dial wiretap.Dialer) (addrs []string, stop func(), err error) {
-	var lines []*proxy.Proxy
+	var open []*proxy.Proxy
 	stop = func() {
-		for _, line := range lines {
-			line.Close()
+		for _, p := range open {
+			p.Close()
 		}
 	}
 	for _, server := range servers {
-		line, err := proxy.Open(server, dial)
+		p, err := proxy.Open(server, dial)
 		if err != nil {
 			stop()
 			return nil, nil, err
 		}
-		lines, addrs = append(lines, line), append(addrs, line.Addr())
+		open, addrs = append(open, p), append(addrs, p.Addr())
 	}
 	return addrs, stop, nil
 }

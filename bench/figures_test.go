@@ -175,7 +175,7 @@ func peersPassage(t *testing.T, lang i18n.Language) string {
 		require.NotEmpty(t, c.What.In(i18n.Chinese), "the entry of %s does not say what it is, in both languages", c.Name)
 		rows = append(rows, "| "+c.Name+" | "+c.What.In(lang)+" |")
 		if c.Name == "curator" { // it has a second row
-			rows = append(rows, "| "+c.Name+" cold | "+whatColdIs.In(lang)+" |")
+			rows = append(rows, "| "+c.Name+" cold | "+coldRunText.In(lang)+" |")
 		}
 	}
 	return strings.Join(rows, "\n") + "\n"

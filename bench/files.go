@@ -17,7 +17,7 @@ func (cfg config) outputs() []output {
 	return slices.DeleteFunc(all, func(o output) bool { return o.file == "" })
 }
 
-// checkWritable is called before the run: if a file cannot be written, a long run would be lost.
+// checkWritable fails if a file cannot be written. It is called before the run, whose results would be lost.
 func (cfg config) checkWritable() error {
 	for _, o := range cfg.outputs() {
 		if err := report.CheckFile(o.file); err != nil {

@@ -38,7 +38,7 @@ type config struct {
 	lang    i18n.Language
 }
 
-// More than these are a mistyped number, and would fill the memory.
+// The limits of flags. A higher number is most likely a typing error, and such a run would fill the memory.
 const (
 	maxGoroutines   = 100_000
 	maxAcquisitions = 1_000_000 // in a run
@@ -57,8 +57,8 @@ func namesOf(locks []contestant) (names []string) {
 	return names
 }
 
-// A commandLine has the flags whose values do not go into a config as they are. Its methods
-// check them, each some that belong together, and complete the config.
+// A commandLine has the flags whose values have to be converted for the config. Each of its methods
+// checks the values of some flags, and completes the config.
 type commandLine struct {
 	set             *flag.FlagSet
 	given           map[string]bool // the flags that are on the command line
@@ -66,7 +66,7 @@ type commandLine struct {
 	sessions, times *int
 }
 
-// defineFlags returns the flags. The values of all others go to cfg.
+// defineFlags defines all flags. Those that are not in a commandLine store their values in cfg.
 func defineFlags(cfg *config) *commandLine {
 	f := &commandLine{set: flag.NewFlagSet("bench", flag.ContinueOnError), given: make(map[string]bool)}
 	f.set.SetOutput(io.Discard)
@@ -138,7 +138,7 @@ func (f *commandLine) parse(cfg *config, args []string, help io.Writer) error {
 	return empty
 }
 
-// checkFiles is about -json and -report. If they were one file, one would write over the other.
+// checkFiles checks -json and -report. If they were one file, one would write over the other.
 func (f *commandLine) checkFiles(cfg *config) error {
 	for _, o := range cfg.outputs() {
 		if strings.HasPrefix(o.file, "-") {
@@ -151,7 +151,7 @@ func (f *commandLine) checkFiles(cfg *config) error {
 	return nil
 }
 
-// checkServer is about -zk and -path.
+// checkServer checks -zk and -path.
 func (f *commandLine) checkServer(cfg *config) error {
 	if err := ensemble.Check(cfg.zk); err != nil {
 		return i18n.Errorf("-zk: %w", err)
@@ -194,7 +194,7 @@ func find(name string) contestant {
 	return all[slices.IndexFunc(all, func(c contestant) bool { return c.Name == name })]
 }
 
-// setLoads is about -n, -sessions and -closed. Without these there is a second table.
+// setLoads makes the loads of -n, -sessions and -closed. Without these flags it adds those of the second table.
 func (f *commandLine) setLoads(cfg *config) error {
 	for s := range strings.SplitSeq(*f.sizes, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(s))
@@ -230,7 +230,7 @@ func (f *commandLine) checkLimits(cfg *config) error {
 	return nil
 }
 
-// checkJoin is about -join and -procs.
+// checkJoin checks -join and -procs, and sets what follows from them.
 func (f *commandLine) checkJoin(cfg *config) error {
 	kind, _, _ := strings.Cut(cfg.zk, ":")
 	switch {
@@ -248,7 +248,7 @@ func (f *commandLine) checkJoin(cfg *config) error {
 	return nil
 }
 
-// shared are the flags in which all processes must agree.
+// shared returns the flags that must be the same in all processes.
 func (cfg config) shared() string {
 	var sizes []string
 	for _, l := range cfg.loads {

@@ -10,11 +10,9 @@ import (
 	"example.com/zklock/internal/counter/zookeeper"
 )
 
-// floor is the minimum cost of any queue of N contenders on this server: N nodes
-// are made at once, then deleted one after the other, each after the one before
-// it has been deleted. It is not a lock: its contenders find their turn in the
-// memory of this process, without asking ZooKeeper, and nothing keeps another
-// process out.
+// floor is the minimum cost of any queue of N contenders on this server: N nodes are made at once, then deleted one
+// after the other, each after the one before it has been deleted. It is not a lock: its contenders find their turn in
+// the memory of this process, without asking ZooKeeper, and nothing keeps another process out.
 type floor struct {
 	mu     sync.Mutex // guards what follows
 	coming int        // contenders that have not made their first node yet
@@ -33,7 +31,7 @@ type floorContender struct {
 	turn chan struct{} // closed when the nodes before its own have been deleted
 }
 
-// newFloor begins a run.
+// newFloor begins a run, and returns the function that makes its contenders.
 func newFloor(r zookeeper.Run) zookeeper.Maker {
 	f := &floor{coming: r.N, failed: make(chan struct{})}
 	return func(conn *zk.Conn, path string) zookeeper.Locker {

@@ -30,16 +30,15 @@ var curatorPath = strings.Join([]string{
 	debianJars + "slf4j-api.jar", debianJars + "slf4j-nop.jar",
 }, string(os.PathListSeparator))
 
-// A jvm is a Java process that runs CuratorCounter.java. That file describes what the process
-// reads and prints.
+// A jvm is a Java process that runs CuratorCounter.java. That file describes what the process reads and prints.
 type jvm struct {
 	cmd      *exec.Cmd
 	stdin    io.WriteCloser
 	lines    chan string    // what it prints; closed when it has ended
 	stderr   *bytes.Buffer  // may be read when it has ended
-	dir      string         // has the source, which java compiles itself
+	dir      string         // of the source, which java compiles itself
 	versions string         // of Curator and Java
-	used     wiretap.Counts // the requests of a run that was counted
+	used     wiretap.Counts // what the run that was counted has sent and received
 }
 
 // startJVM starts a JVM with the Curator of CLASSPATH, or else Debian's. If something that it
@@ -96,8 +95,7 @@ func startJVM(ctx context.Context) (*jvm, error) {
 	return j, nil
 }
 
-// readLine returns the next line that the JVM prints. If ctx ends before, it kills
-// the JVM with all its threads.
+// readLine returns the next line that the JVM prints. If ctx ends before, it kills the JVM with all its threads.
 func (j *jvm) readLine(ctx context.Context) (string, error) {
 	select {
 	case line, ok := <-j.lines:
@@ -111,7 +109,7 @@ func (j *jvm) readLine(ctx context.Context) (string, error) {
 	}
 }
 
-// died says why the JVM has ended, as far as it has printed that.
+// died returns an error that says why the JVM has ended, as far as the JVM has printed that.
 func (j *jvm) died() error {
 	j.end()
 	said := j.stderr.String()
@@ -129,9 +127,8 @@ func (j *jvm) died() error {
 	return i18n.Errorf("java: %s", said)
 }
 
-// end kills the JVM if it still runs: it holds nothing that matters now. The
-// server ends its sessions when their time is up, and their nodes are removed
-// with all others.
+// end kills the JVM if it still runs: it holds nothing that matters now. The server ends its sessions when their time
+// is up, and their nodes are removed with all others.
 func (j *jvm) end() {
 	j.stdin.Close()
 	j.cmd.Process.Kill()

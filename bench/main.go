@@ -43,7 +43,7 @@ import (
 )
 
 func main() {
-	if name := os.Getenv(zookeeper.HoldVariable); name != "" { // this process plays a long hold for another one
+	if name := os.Getenv(zookeeper.HoldVariable); name != "" { // a benchmark has started this process for a long hold
 		c := find(name)
 		zookeeper.PlayHold(c.Lock, c.Kind) // does not return
 	}
@@ -63,7 +63,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// A stdoutWriter keeps its first error.
+// A stdoutWriter keeps its first error, and writes nothing after it.
 type stdoutWriter struct {
 	io.Writer
 	err error
@@ -94,7 +94,7 @@ const (
 func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 	stdout := &stdoutWriter{Writer: out}
 	cfg, err := parseFlags(args, stdout)
-	end := func(err error) int {
+	exit := func(err error) int { // prints the error, if there is one, and returns the exit status
 		if err == nil {
 			return exitOK
 		}
@@ -108,22 +108,22 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		return end(stdout.err)
+		return exit(stdout.err)
 	case err != nil:
-		end(err)
+		exit(err)
 		return exitUsage
 	}
 	zoo, err := ensemble.Open(ctx, cfg.zk)
 	if err != nil {
-		return end(i18n.Errorf("-zk: %w", err))
+		return exit(i18n.Errorf("-zk: %w", err))
 	}
 	defer zoo.Close()
 	if err := cfg.checkWritable(); err != nil {
-		return end(err)
+		return exit(err)
 	}
 	cfg.introduce(stdout, zoo)
 	if stdout.err != nil {
-		return end(stdout.err) // before anything is measured
+		return exit(stdout.err) // before anything is measured
 	}
 
 	results, err := cfg.measure(ctx, zoo, stderr)
@@ -131,11 +131,11 @@ func run(ctx context.Context, args []string, out, stderr io.Writer) int {
 		cfg.printTables(stdout, results, report.TerminalWidth(out))
 		err = cmp.Or(err, cfg.writeFiles(results))
 	}
-	return end(cmp.Or(stdout.err, err))
+	return exit(cmp.Or(stdout.err, err))
 }
 
-// Tests of locks that are broken on purpose have no trials. A test binary plays no long
-// holds: its main is not this one.
+// Tests set these to false: a lock that is broken on purpose does not pass its trial, and the main function
+// of a test binary plays no long holds.
 var withTrials, withLongHolds = true, true
 
 // measure runs all locks, and returns the rows of those that have run.
@@ -175,7 +175,7 @@ func (cfg config) measure(ctx context.Context, zoo *ensemble.Ensemble, stderr io
 	for i := range b.Results {
 		b.Results[i].Facts = facts
 	}
-	return b.Results, server.Close(errors.Join(err, b.Close()))
+	return b.Results, server.Close(errors.Join(err, b.Close())) // Close returns the error that it gets, too
 }
 
 // printTables prints the results. The width is that of a terminal, in columns; 0 means no limit.

@@ -11,8 +11,8 @@ import (
 	"example.com/zklock/zklock"
 )
 
-// peers take part when -locks names them: the steps are compared with them. Go
-// generate ./... writes what each is, and its formula, into docs/benchmark.md and its Chinese edition.
+// peers are locks to compare the steps with. They take part if -locks names them. Go generate ./... writes
+// What and Formula of each into docs/benchmark.md and its Chinese edition.
 var peers = []contestant{
 	{
 		counter.Lock{

@@ -11,7 +11,7 @@ import (
 )
 
 // progress shows what is being done, a line each. The line of a run stays, and ends with the
-// time of the run. On a terminal, the next line takes the place of any other line.
+// time of the run. On a terminal, any other line is replaced by the next one.
 type progress struct {
 	w      io.Writer
 	lang   i18n.Language

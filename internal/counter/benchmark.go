@@ -19,13 +19,13 @@ type Benchmark struct {
 	Loads     []Load
 	Rounds    int
 	WarmUp    time.Duration // before the first run that is measured; 0: none
-	Limit     time.Duration // of a run, by which the players end it; 0: none
-	Untried   bool          // no lock is tried before it is measured
-	Processes int           // that contend for the same locks; 0 and 1: this one alone
+	Limit     time.Duration // of a run, which its player ends then; 0: none
+	Untried   bool          // leaves out the trials
+	Processes int           // how many contend for the same locks; 0 or 1: this one is alone
 	Watcher   Watcher
 
 	Results []report.Run   // in the order of Loads and Players, once Run has returned
-	stopped map[string]int // by lock: the goroutines of a run that has reached the limit
+	stopped map[string]int // by lock: the number of goroutines with which it has reached the limit
 }
 
 // Run tries every lock, then runs it with every load, the locks taking turns. It stops at the first run that fails.
@@ -45,9 +45,9 @@ func (b *Benchmark) Run(ctx context.Context) error {
 			first := round % len(b.Players)
 			players := slices.Concat(b.Players[first:], b.Players[:first])
 			// Locks that take long come last, so that the times of the others are there soon.
-			slices.SortStableFunc(players, func(x, y Player) int { return cmp.Compare(x.Lock().heavy(l.N), y.Lock().heavy(l.N)) })
+			slices.SortStableFunc(players, func(x, y Player) int { return cmp.Compare(x.Lock().cost(l.N), y.Lock().cost(l.N)) })
 			for _, p := range players {
-				if err := b.play(ctx, Job{p, l, round + 1}); err != nil {
+				if err := b.play(ctx, Job{Player: p, Load: l, Round: round + 1}); err != nil {
 					return err
 				}
 			}
@@ -71,8 +71,8 @@ func (b *Benchmark) Close() (err error) {
 	return err
 }
 
-// play runs one lock and keeps the result. A lock that has reached the limit with as many
-// goroutines or fewer is left out.
+// play runs one lock and records the result. A lock that has reached the limit before, with as many
+// goroutines or fewer, does not run again.
 func (b *Benchmark) play(ctx context.Context, j Job) error {
 	name := j.Lock().Name
 	stoppedWith, stopped := b.stopped[name]
@@ -80,7 +80,7 @@ func (b *Benchmark) play(ctx context.Context, j Job) error {
 		b.Watcher.Begin(j)
 		if j.N > stoppedWith && j.Round == 1 {
 			why := i18n.Textf("skipped: stopped after %v with %d", b.Limit, stoppedWith)
-			b.ends(b.newResult(j), report.StatusSkipped, why)
+			b.record(b.newResult(j), report.StatusSkipped, why)
 		}
 		return nil
 	}
@@ -92,19 +92,19 @@ func (b *Benchmark) play(ctx context.Context, j Job) error {
 	case ctx.Err() != nil:
 		return ErrInterrupted // half a run is not a result
 	case err == nil:
-		b.ends(r, report.StatusOK, "")
+		b.record(r, report.StatusOK, "")
 		return nil
 	case errors.As(err, new(Stopped)) && b.Processes <= 1: // among several processes, the others would wait for this one
 		b.stopped[name] = j.N
-		b.ends(r, report.StatusStopped, i18n.Textf("%v, at %d of %d", err, r.Count, j.Count()))
+		b.record(r, report.StatusStopped, i18n.Textf("%v, at %d of %d", err, r.Count, j.Count()))
 		return nil
 	case errors.As(err, new(CannotRun)):
 		if j.Round == 1 {
-			b.ends(r, report.StatusNone, i18n.TextOf(err))
+			b.record(r, report.StatusNone, i18n.TextOf(err))
 		}
 		return nil
 	}
-	b.ends(r, report.StatusFailed, i18n.TextOf(err))
+	b.record(r, report.StatusFailed, i18n.TextOf(err))
 	b.notRun(j)
 	return i18n.Errorf("%s with %s on %s: %w", name, j.Text(), r.Server, err)
 }
@@ -121,9 +121,9 @@ func (b *Benchmark) newResult(j Job) report.Run {
 	return r
 }
 
-// ends keeps a result, and shows it.
-func (b *Benchmark) ends(r report.Run, status string, why i18n.Text) {
-	r.Ends(status, why)
+// record keeps a result with its status, and shows it.
+func (b *Benchmark) record(r report.Run, status string, why i18n.Text) {
+	r.Status, r.Error, r.Says = status, why.String(), why
 	b.Keep(r)
 }
 
@@ -136,11 +136,11 @@ func (b *Benchmark) Keep(r report.Run) {
 
 // sort puts the results into the order of the tables: by load, then by lock.
 func (b *Benchmark) sort() {
-	place := func(r report.Run) int {
+	position := func(r report.Run) int {
 		lock := slices.IndexFunc(b.Players, func(p Player) bool { return p.Lock().Name == r.Lock })
 		return slices.IndexFunc(b.Loads, func(l Load) bool { return l.of(r) })*len(b.Players) + lock
 	}
-	slices.SortStableFunc(b.Results, func(x, y report.Run) int { return cmp.Compare(place(x), place(y)) })
+	slices.SortStableFunc(b.Results, func(x, y report.Run) int { return cmp.Compare(position(x), position(y)) })
 }
 
 // tryAll tries every lock, all at the same time, and fails with the first in the list that fails.
@@ -161,9 +161,9 @@ func (b *Benchmark) tryAll(ctx context.Context) error {
 	}
 	for i, p := range b.Players {
 		if err := errs[i]; err != nil {
-			j := Job{p, b.Loads[0], 1}
+			j := Job{Player: p, Load: b.Loads[0], Round: 1}
 			r := b.newResult(j)
-			b.ends(r, report.StatusFailed, i18n.TextOf(err))
+			b.record(r, report.StatusFailed, i18n.TextOf(err))
 			b.notRun(j)
 			return i18n.Errorf("%s, tried with %d contenders on %s: %w", r.Lock, TrialContenders, r.Server, err)
 		}
@@ -176,7 +176,7 @@ func (b *Benchmark) warmUp(ctx context.Context) error {
 	for until := time.Now().Add(b.WarmUp); time.Now().Before(until); {
 		anyWarmed := false
 		for _, p := range b.Players {
-			warmed, err := p.Warm(ctx, b.newResult(Job{p, b.Loads[0], 0}))
+			warmed, err := p.Warm(ctx, b.newResult(Job{Player: p, Load: b.Loads[0]}))
 			if ctx.Err() != nil {
 				return ErrInterrupted
 			}
@@ -192,15 +192,16 @@ func (b *Benchmark) warmUp(ctx context.Context) error {
 	return nil
 }
 
-// announce says how long a run will take if it sends far more requests than others. To find
-// out, it has a quarter of the contenders run.
+// announce says how long a run will take, if that is long. To find out, it runs the lock with a
+// quarter of the contenders.
 func (b *Benchmark) announce(ctx context.Context, j Job) {
 	l := j.Lock()
-	if l.heavy(j.N) == 0 || j.Round > 1 || b.Processes > 1 {
+	if l.cost(j.N) == 0 || j.Round > 1 || b.Processes > 1 {
 		return
 	}
 	const part = 4
-	r := b.newResult(Job{j.Player, Load{N: j.N / part, Sessions: min(j.Sessions, j.N/part), Times: 1}, 0})
+	quarter := Load{N: j.N / part, Sessions: min(j.Sessions, j.N/part), Times: 1}
+	r := b.newResult(Job{Player: j.Player, Load: quarter})
 	if err := j.Player.Run(ctx, &r); err != nil {
 		return // the run itself reports it
 	}
@@ -222,7 +223,7 @@ func (b *Benchmark) notRun(failed Job) {
 	for _, l := range b.Loads {
 		for _, p := range b.Players {
 			if !slices.ContainsFunc(b.Results, func(r report.Run) bool { return r.Lock == p.Lock().Name && l.of(r) }) {
-				b.ends(b.newResult(Job{p, l, 1}), report.StatusNotRun, why)
+				b.record(b.newResult(Job{Player: p, Load: l, Round: 1}), report.StatusNotRun, why)
 			}
 		}
 	}

@@ -1,9 +1,8 @@
 // Package counter is article A's benchmark: contenders that lock, add one to a plain variable and
 // unlock. A count that is not the number of holds is a failure, and so are two holders at once.
 //
-// A [Lock] is a name and what the tables say of it. A [Player] plays it on a server;
-// that of a lock on ZooKeeper is in package zookeeper. A [Benchmark] tries each lock, lets
-// all of them run in turn, and has a row for each run:
+// A [Lock] is a name and what the tables say of it. A [Player] plays it on a server; that of a lock on ZooKeeper is in
+// package zookeeper. A [Benchmark] tries each lock, lets all of them run in turn, and has a row for each run:
 //
 //	b := &counter.Benchmark{Players: players, Loads: loads, Rounds: 1, Watcher: watcher}
 //	err := b.Run(ctx)
@@ -34,7 +33,7 @@ type Lock struct {
 	System string
 	// Article has article A's times, by the number of threads.
 	Article map[int]time.Duration
-	// Unsafe is for a yardstick that is not a lock: it says what that does in place of excluding.
+	// Unsafe is empty for a lock. Of a yardstick that is no lock it says what that does in place of excluding.
 	Unsafe i18n.Text
 	// Formula predicts the requests. The zero Formula predicts nothing.
 	Formula Formula
@@ -49,7 +48,7 @@ type Formula struct {
 	Growth   float64                 // the time of a long run grows with about this power of N; 0 where no run is long
 }
 
-// Predict returns 0 if there is no formula.
+// Predict returns the number of requests of n contenders, or 0 if there is no formula.
 func (f Formula) Predict(n int) float64 {
 	if f.Requests == nil {
 		return 0
@@ -57,8 +56,8 @@ func (f Formula) Predict(n int) float64 {
 	return f.Requests(float64(n))
 }
 
-// heavy returns how many requests n contenders send per acquisition, 0 if those are few.
-func (l Lock) heavy(n int) float64 {
+// cost returns how many requests n contenders send per acquisition; 0 if those are few, or not predicted.
+func (l Lock) cost(n int) float64 {
 	const few = 200
 	perAcquisition := l.Formula.Predict(n) / float64(n)
 	if perAcquisition <= few {
@@ -79,10 +78,9 @@ type Player interface {
 	Server() i18n.Text
 	// Try looks for faults before anything is measured; see [Trial].
 	Try(ctx context.Context) error
-	// Warm runs the lock once unmeasured, with the load of r. It returns false if the lock
-	// needs no such run.
+	// Warm runs the lock once unmeasured, with the load of r. It returns false if the lock needs no such run.
 	Warm(ctx context.Context, r report.Run) (bool, error)
-	// Run is one round, whose load and number r has. It fills in the rest.
+	// Run plays one round. The caller has set its load and its number in r, and Run fills in the rest.
 	Run(ctx context.Context, r *report.Run) error
 	Close() error
 }

@@ -22,8 +22,8 @@ type Contender interface {
 	Unlock(ctx context.Context) error
 }
 
-// A Race is article A's main: contenders that lock, add one to a counter and unlock. It
-// asks nothing of the lock's server.
+// A Race plays article A's main function: contenders that lock, add one to a counter and unlock. It
+// sends nothing to the lock's server.
 type Race struct {
 	Contenders []Contender
 	Times      int           // how many times each of them locks
@@ -75,45 +75,45 @@ func (e CannotRun) Unwrap() error {
 // returnTimeout is the time that a contender may take to return from Lock or Unlock after the end of the race.
 const returnTimeout = 30 * time.Second
 
-// An errLimit is the cause of the end of a race that has reached its limit.
-type errLimit struct{ error }
+// A limitError is the cause of the end of a race that has reached its limit.
+type limitError struct{ error }
 
-func (e errLimit) Unwrap() error { return e.error }
+func (e limitError) Unwrap() error { return e.error }
 
 // Run runs the race, and fills in how the contenders fared. It ends the race at the
 // limit, and when a contender fails, because the others may wait for it.
-func (c *Race) Run(ctx context.Context, r *report.Run) error {
-	c.turns = make([]report.Turn, c.all())
-	ctx, c.end = context.WithCancelCause(ctx)
-	defer c.end(nil)
-	if c.Leave != nil {
-		defer context.AfterFunc(ctx, c.Leave)()
+func (r *Race) Run(ctx context.Context, result *report.Run) error {
+	r.turns = make([]report.Turn, r.wanted())
+	ctx, r.end = context.WithCancelCause(ctx)
+	defer r.end(nil)
+	if r.Leave != nil {
+		defer context.AfterFunc(ctx, r.Leave)()
 	}
 
 	var wg sync.WaitGroup
 	start := make(chan struct{})
-	for i := range c.Contenders {
+	for i := range r.Contenders {
 		wg.Go(func() {
 			<-start
-			if err := c.contend(ctx, i); err != nil {
-				c.failed.Store(true)
-				c.end(err)
+			if err := r.contend(ctx, i); err != nil {
+				r.failed.Store(true)
+				r.end(err)
 			}
 		})
 	}
 	runtime.GC() // the garbage of the run before must not slow this one down
-	if c.Limit > 0 {
-		go c.stopLate(ctx)
+	if r.Limit > 0 {
+		go r.stopLate(ctx)
 	}
-	sentBefore := c.sent()
-	c.began = time.Now()
+	sentBefore := r.sent()
+	r.began = time.Now()
 	close(start)
 
 	var elapsed time.Duration
 	returned := make(chan struct{})
 	go func() {
 		wg.Wait()
-		elapsed = time.Since(c.began)
+		elapsed = time.Since(r.began)
 		close(returned)
 	}()
 	select {
@@ -122,139 +122,139 @@ func (c *Race) Run(ctx context.Context, r *report.Run) error {
 		select {
 		case <-returned:
 		case <-time.After(returnTimeout): // num and turns cannot be read: the contenders may still write to them
-			r.Count = c.Holds()
-			return c.missing(context.Cause(ctx))
+			result.Count = r.Holds()
+			return r.missing(context.Cause(ctx))
 		}
 	}
 
-	r.Elapsed, r.Count, r.Requests = elapsed, c.num, c.sent()-sentBefore
-	err := c.verdict(context.Cause(ctx))
+	result.Elapsed, result.Count, result.Requests = elapsed, r.num, r.sent()-sentBefore
+	err := r.verdict(context.Cause(ctx))
 	switch {
 	case err == nil:
-		r.Total = r.Count
-		r.Fared(c.turns)
+		result.Total = result.Count
+		result.SetTurns(r.turns)
 	case errors.As(err, new(Stopped)):
-		r.Count = c.Holds()
+		result.Count = r.Holds()
 	}
 	return err
 }
 
-func (c *Race) sent() int64 {
-	if c.Sent == nil {
+func (r *Race) sent() int64 {
+	if r.Sent == nil {
 		return 0
 	}
-	return c.Sent()
+	return r.Sent()
 }
 
-// all is how many times the lock is to be held.
-func (c *Race) all() int { return len(c.Contenders) * c.Times }
+// wanted is how many times the lock is to be held.
+func (r *Race) wanted() int { return len(r.Contenders) * r.Times }
 
 // Holds is how many times the lock has been held so far.
-func (c *Race) Holds() int { return int(c.held.Load()) }
+func (r *Race) Holds() int { return int(r.held.Load()) }
 
-// contend is what contender i does. Each time it is article A's listing: lock, num++, unlock.
-func (c *Race) contend(ctx context.Context, i int) (err error) {
-	contender, call := c.Contenders[i], "" // call names what the contender calls, should it panic
+// contend plays contender i: it locks, counts and unlocks, as article A's listing does, Times times.
+func (r *Race) contend(ctx context.Context, i int) (err error) {
+	contender, call := r.Contenders[i], "" // call names what the contender calls, should it panic
 	defer func() {
 		if named, ok := contender.(fmt.Stringer); ok && err != nil {
 			err = i18n.Errorf("%v: %w", named, err)
 		}
 	}()
-	defer panicIsError(&call, &err)
-	for k := range c.Times {
-		turn := &c.turns[i*c.Times+k]
-		call, turn.Arrived = "Lock", time.Since(c.began)
+	defer recoverTo(&err, &call)
+	for k := range r.Times {
+		turn := &r.turns[i*r.Times+k]
+		call, turn.Arrived = "Lock", time.Since(r.began)
 		if err := contender.Lock(ctx); err != nil {
 			return err
 		}
-		call, turn.Got = "num++", time.Since(c.began)
-		err := c.count(ctx, i, turn)
+		call, turn.Got = "num++", time.Since(r.began)
+		err := r.count(ctx, i, turn)
 		call = "Unlock"
 		if err := cmp.Or(err, contender.Unlock(ctx)); err != nil {
 			return err
 		}
-		if c.Step != nil {
-			c.Step()
+		if r.Step != nil {
+			r.Step()
 		}
 	}
 	return nil
 }
 
 // count is num++, and notices another holder. A stock has counted in Lock.
-func (c *Race) count(ctx context.Context, i int, turn *report.Turn) (err error) {
-	if c.Stock {
-		turn.Place = int(c.held.Add(1)) - 1
+func (r *Race) count(ctx context.Context, i int, turn *report.Turn) (err error) {
+	if r.Stock {
+		turn.Place = int(r.held.Add(1)) - 1
 		return nil
 	}
 	// The end of the race may end the sessions, and with them the hold of the other one.
-	if c.inside.Add(1) != 1 && ctx.Err() == nil {
-		c.overlap.Store(true)
+	if r.inside.Add(1) != 1 && ctx.Err() == nil {
+		r.overlap.Store(true)
 	}
-	seen := c.num
+	seen := r.num
 	turn.Place = seen
-	if seen < 8 || seen%max(1, c.all()/8) == 0 { // at the first eight holds, and at eight of all
+	if seen < 8 || seen%max(1, r.wanted()/8) == 0 { // at the first eight holds, and at eight of all
 		runtime.Gosched() // without it a second holder would seldom come in between
 	}
-	c.num = seen + 1
-	c.held.Add(1)
-	if c.Work != nil {
-		err = c.Work(i)
+	r.num = seen + 1
+	r.held.Add(1)
+	if r.Work != nil {
+		err = r.Work(i)
 	}
-	c.inside.Add(-1)
+	r.inside.Add(-1)
 	return err
 }
 
 // stopLate ends the race at its limit, and notices whether anything has happened in the second half of the time.
-func (c *Race) stopLate(ctx context.Context) {
-	if !sleep(ctx, c.Limit/2) {
+func (r *Race) stopLate(ctx context.Context) {
+	if !sleep(ctx, r.Limit/2) {
 		return
 	}
-	heldThen, sentThen := c.Holds(), c.sent()
-	if !sleep(ctx, c.Limit-c.Limit/2) {
+	heldThen, sentThen := r.Holds(), r.sent()
+	if !sleep(ctx, r.Limit-r.Limit/2) {
 		return
 	}
-	if c.Holds() != heldThen || c.sent() != sentThen {
-		c.end(errLimit{Stopped{c.Limit}})
+	if r.Holds() != heldThen || r.sent() != sentThen {
+		r.end(limitError{Stopped{r.Limit}})
 		return
 	}
 	nothingSent := ""
-	if c.Sent != nil {
+	if r.Sent != nil {
 		nothingSent = " and nothing was sent"
 	}
-	c.end(errLimit{i18n.Errorf("it hangs: for %v no contender got the lock%s, at %d of %d", c.Limit-c.Limit/2, nothingSent, heldThen, c.all())})
+	r.end(limitError{i18n.Errorf("it hangs: for %v no contender got the lock%s, at %d of %d", r.Limit-r.Limit/2, nothingSent, heldThen, r.wanted())})
 }
 
-// missing is the error of a race that has ended by a cause, and some of whose contenders do not return.
-func (c *Race) missing(cause error) error {
-	if !errors.As(cause, new(Stopped)) && (c.failed.Load() || errors.As(cause, new(errLimit))) {
+// missing returns the error of a race whose contenders do not all return. cause is what has ended the race.
+func (r *Race) missing(cause error) error {
+	if !errors.As(cause, new(Stopped)) && (r.failed.Load() || errors.As(cause, new(limitError))) {
 		return cause
 	}
 	return i18n.Errorf("it hangs: %v after the end contenders have not returned from Lock or Unlock, at %d of %d",
-		returnTimeout, c.Holds(), c.all())
+		returnTimeout, r.Holds(), r.wanted())
 }
 
-// verdict is the fault of a race, nil if all is well. Cause is what has ended it; nil if it has ended by itself.
-func (c *Race) verdict(cause error) error {
-	failed, atLimit := c.failed.Load(), errors.As(cause, new(errLimit))
+// verdict returns what has gone wrong, or nil. cause is what has ended the race; nil if all contenders were done.
+func (r *Race) verdict(cause error) error {
+	failed, atLimit := r.failed.Load(), errors.As(cause, new(limitError))
 	switch {
 	case failed && !atLimit:
 		return cause
-	case c.overlap.Load():
+	case r.overlap.Load():
 		return ErrTwoHolders
 	case failed:
 		return cause
-	case c.Holds() != c.all():
-		return i18n.Errorf("%d of %d calls of Lock returned neither the lock nor an error: their goroutines ended there", c.all()-c.Holds(), c.all())
-	case !c.Stock:
-		return c.IsAll(c.num)
+	case r.Holds() != r.wanted():
+		return i18n.Errorf("%d of %d calls of Lock returned neither the lock nor an error: their goroutines ended there", r.wanted()-r.Holds(), r.wanted())
+	case !r.Stock:
+		return r.CheckCount(r.num)
 	}
 	return nil
 }
 
-// IsAll fails if a count is not the number of times that the lock was held.
-func (c *Race) IsAll(count int) error {
-	if count != c.all() {
-		return i18n.Errorf("the count is %d, not %d: %w", count, c.all(), ErrTwoHolders)
+// CheckCount fails if a count is not the number of times that the lock was held.
+func (r *Race) CheckCount(count int) error {
+	if count != r.wanted() {
+		return i18n.Errorf("the count is %d, not %d: %w", count, r.wanted(), ErrTwoHolders)
 	}
 	return nil
 }
@@ -273,18 +273,19 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 // Guarded calls a function of the lock under test. A panic becomes an error.
 func Guarded(name string, f func() error) (err error) {
-	defer panicIsError(&name, &err)
+	defer recoverTo(&err, &name)
 	return f()
 }
 
-// panicIsError, deferred by a function that calls the lock under test, makes a panic of that call an error.
-func panicIsError(call *string, err *error) {
+// recoverTo, deferred by a function that calls the lock under test, sets *err if that call panics. *call names the
+// call.
+func recoverTo(err *error, call *string) {
 	if p := recover(); p != nil {
 		*err = i18n.Errorf("%s panicked: %v%s", *call, p, panicPlace())
 	}
 }
 
-// panicPlace returns the line that panicked, to the function that recovers.
+// panicPlace returns the line that has panicked, for a deferred function.
 func panicPlace() string {
 	pcs := make([]uintptr, 32)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])

@@ -99,7 +99,7 @@ func TestTwoHoldersFail(t *testing.T) {
 
 func TestACountThatIsNotNFails(t *testing.T) {
 	race := &Race{Contenders: mutex(2), Times: 1}
-	require.EqualError(t, race.IsAll(1), "the count is 1, not 2: two goroutines held the lock at once")
+	require.EqualError(t, race.CheckCount(1), "the count is 1, not 2: two goroutines held the lock at once")
 }
 
 func TestAContenderThatFailsEndsTheRace(t *testing.T) {

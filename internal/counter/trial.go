@@ -57,7 +57,7 @@ type Trial struct {
 	running  int    // contenders whose Lock has not returned
 	waiting  int    // those of them that do not give up
 	held     bool   // by a contender that has not unlocked
-	fault    string // what to say if another one gets the lock now
+	fault    string // what is wrong if another one gets the lock now
 }
 
 // An outcome is what Lock returned to a contender.
@@ -76,7 +76,7 @@ func (t *Trial) Run(ctx context.Context) error {
 
 	impatient, giveUp := context.WithCancel(ctx)
 	defer giveUp()
-	for contender := Closed; contender < TrialContenders; contender++ {
+	for contender := Closed; contender < TrialContenders; contender++ { // the others ask for the lock, one by one
 		lockCtx := ctx
 		if contender == Impatient {
 			lockCtx = impatient
@@ -112,7 +112,7 @@ func (t *Trial) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	for contender := Holder; ; {
+	for contender := Holder; ; { // the holder unlocks, and then each of the others that gets the lock
 		t.held = false
 		err := Guarded("Unlock", func() error { return t.Contenders[contender].Unlock(t.ctx) })
 		if err != nil || t.waiting == 0 {
@@ -160,7 +160,7 @@ func (t *Trial) awaitHolder() (contender int, err error) {
 	}
 }
 
-// keepLock returns when the holder has kept the lock for the time of Hold.
+// keepLock waits for the time Hold, in which no other contender may get the lock.
 func (t *Trial) keepLock() error {
 	if t.Hold == 0 {
 		return nil
@@ -202,7 +202,7 @@ func (t *Trial) awaitCalm(polls int) error {
 	return nil
 }
 
-// note takes account of what Lock returned to a contender.
+// note records what Lock has returned to a contender. It fails if there are two holders, or if Lock must not fail.
 func (t *Trial) note(o outcome) error {
 	t.running--
 	if !givesUp(o.contender) {
@@ -220,8 +220,7 @@ func (t *Trial) note(o outcome) error {
 	return o.err
 }
 
-// End calls stop, which makes the contenders return from Lock, and waits for them, at most for
-// returnTimeout.
+// End calls stop, which makes the contenders return from Lock, and waits for them, at most for returnTimeout.
 func (t *Trial) End(stop func()) {
 	stop()
 	late := time.After(returnTimeout)

@@ -1,5 +1,4 @@
-// Package extra has the locks that take part in the benchmark and are not steps, each
-// in a file of its own.
+// Package extra has the locks that take part in the benchmark and are not steps, each in a file of its own.
 package extra
 
 import (
@@ -10,11 +9,10 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// A Least is a contender that does as little as a queue through the server can do: it
-// creates a node, watches the one before it and deletes its own; alone it need not watch.
-// It is not a lock: contender n waits only until node n - 1 has gone. If that of a waiter goes,
-// because its session ends, n gets in too early. Lock cannot give up, and a lost reply to
-// create leaves a node that stops all later contenders.
+// A Least is a contender that does as little as a queue through the server can do: it creates a node, watches the one
+// before it and deletes its own; alone it need not watch. It is not a lock: contender n waits only until node n - 1 has
+// gone. If that of a waiter goes, because its session ends, n gets in too early. Lock cannot give up, and a lost reply
+// to create leaves a node that stops all later contenders.
 type Least struct {
 	conn *zk.Conn
 	path string // the parent, of these nodes alone

@@ -12,8 +12,7 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// ttl is the life of a lock without a renewal: a machine that stops for a while costs no
-// holder the lock.
+// ttl is the life of a lock without a renewal: a machine that stops for a while costs no holder the lock.
 const ttl = time.Minute
 
 // cleanTimeout is the time in which a server must remove what a run has left there.
@@ -81,5 +80,5 @@ func (p *player) Run(ctx context.Context, r *report.Run) (err error) {
 		return err
 	}
 	r.Total = r.Count
-	return race.IsAll(r.Count)
+	return race.CheckCount(r.Count)
 }

@@ -10,7 +10,7 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// A Chart is one picture of a benchmark. What is said below it is in report.html.
+// A Chart is one picture of a benchmark. Its caption is in report.html.
 type Chart struct {
 	Name  string
 	Wait  int // of a chart of waits: the number of contenders
@@ -18,7 +18,7 @@ type Chart struct {
 	lines []chartLine
 }
 
-// A chartLine is that of a lock.
+// A chartLine is the line of a lock in a chart.
 type chartLine struct {
 	name string
 	look
@@ -77,7 +77,8 @@ func elapsedChart(groups []Group, l i18n.Language) Chart {
 			if g.name() != name {
 				continue
 			}
-			mine.points = append(mine.points, point{float64(g.n), milli(g.elapsed()), milli(g.fastest()), milli(g.slowest())})
+			median := point{x: float64(g.n), y: milli(g.elapsed()), low: milli(g.fastest()), high: milli(g.slowest())}
+			mine.points = append(mine.points, median)
 			if !g.cold {
 				times = g.about().Article
 			}
@@ -145,7 +146,7 @@ func waitsChart(groups []Group, n int, l i18n.Language) Chart {
 	return c
 }
 
-// numbers are the values of x of all points.
+// numbers returns the values of x of all points, sorted, each of them once.
 func numbers(lines []chartLine) (xs []float64) {
 	for _, l := range lines {
 		for _, p := range l.points {
@@ -189,7 +190,7 @@ var looks = map[string]look{
 // ownColours are for locks that readers bring, in the order in which they run.
 var ownColours = []string{"#b00020", "#6b8e00", "#8c510a", "#00868b", "#d6006e", "#3f51b5"}
 
-// lookOf distinguishes the line of a lock from all others in the series.
+// lookOf returns the look of the line of a lock. No other line of the series looks the same.
 func lookOf(name string, series []string) look {
 	if l, ok := looks[name]; ok {
 		return l

@@ -39,10 +39,7 @@ func (t *table) add(style string, cells ...string) {
 	t.Rows = append(t.Rows, tableRow{style, cells})
 }
 
-const (
-	separator = "  " // between columns
-	longCell  = 2    // the cell that may be a long one
-)
+const longCell = 2 // the cell that may be a long one
 
 // print prints the table, and keeps to the width of a terminal as far as it can; 0
 // means no limit. It reports whether it has left out the extra columns.
@@ -50,7 +47,7 @@ func (t *table) print(w io.Writer, width int) (narrowed bool) {
 	colours := IsTerminal(w) && os.Getenv("NO_COLOR") == ""
 	rows := append([]tableRow{{bold, t.Header}}, t.Rows...)
 	widths := columnWidths(rows)
-	gap := separator
+	gap := "  " // between columns
 	if width > 0 && fullWidth(widths, gap) > width {
 		if narrowed = t.extra > 0; narrowed {
 			for i, row := range rows {

@@ -109,6 +109,13 @@ type stroke struct {
 	Width, Opacity             float64
 }
 
+const none = "none" // the fill of a stroke
+
+// stroke returns a stroke with this look. fill is a colour, or none.
+func (l look) stroke(path, fill string, width, opacity float64) stroke {
+	return stroke{Path: path, Colour: l.colour, Dashes: l.dashes, Fill: fill, Width: width, Opacity: opacity}
+}
+
 // A word is a text of the picture.
 type word struct {
 	X, Y   float64
@@ -117,11 +124,12 @@ type word struct {
 	Turned bool   // it runs upwards
 }
 
-// SVG draws a chart OnPage, as a part of a page and in the page's colours, or AsFile, in the colours of paper.
+// OnPage and AsFile are for SVG: the chart is a part of a page, with the page's colours, or a file, with those of
+// paper.
 const OnPage, AsFile = false, true
 
 // SVG draws the chart OnPage or AsFile.
-func (c Chart) SVG(alone bool) string {
+func (c Chart) SVG(asFile bool) string {
 	var xs, ys []float64
 	inLegend := 0
 	for _, l := range c.lines {
@@ -147,7 +155,7 @@ func (c Chart) SVG(alone bool) string {
 		Strokes       []stroke
 		Words         []word
 	}
-	picture.Width, picture.Height, picture.Alone = chartWidth, int(top)+plotHeight+belowPlot, alone
+	picture.Width, picture.Height, picture.Alone = chartWidth, int(top)+plotHeight+belowPlot, asFile
 	picture.Strokes, picture.Words = c.grid()
 	for _, l := range c.lines {
 		picture.Strokes = append(picture.Strokes, c.strokes(l)...)
@@ -161,8 +169,8 @@ func (c Chart) SVG(alone bool) string {
 		x, y := float64(8+i/rows*legendWidth), float64(legendTop+i%rows*legendLine+4)
 		i++
 		path := fmt.Sprintf("M%g %gh%d", x, y, sampleWidth)
-		picture.Strokes = append(picture.Strokes, stroke{path, l.colour, l.dashes, "none", l.width, 1}, l.mark(x+sampleWidth/2, y))
-		picture.Words = append(picture.Words, word{x + sampleWidth + 6, y + 4, l.name, "start", false})
+		picture.Strokes = append(picture.Strokes, l.stroke(path, none, l.width, 1), l.mark(x+sampleWidth/2, y))
+		picture.Words = append(picture.Words, word{X: x + sampleWidth + 6, Y: y + 4, Text: l.name, Anchor: "start"})
 	}
 	var b bytes.Buffer
 	if err := chartTemplate.Execute(&b, picture); err != nil {
@@ -173,23 +181,23 @@ func (c Chart) SVG(alone bool) string {
 
 // grid draws the axes with their ticks and labels.
 func (c Chart) grid() (strokes []stroke, words []word) {
+	ink := look{colour: black}
 	values, labels := c.x.ticks()
 	for i, v := range values {
 		at := c.x.at(v)
-		strokes = append(strokes, stroke{fmt.Sprintf("M%g %gV%g", at, c.y.from, c.y.to), black, "", "none", 1, 0.15})
-		words = append(words, word{at, c.y.from + 16, labels[i], "middle", false})
+		strokes = append(strokes, ink.stroke(fmt.Sprintf("M%g %gV%g", at, c.y.from, c.y.to), none, 1, 0.15))
+		words = append(words, word{X: at, Y: c.y.from + 16, Text: labels[i], Anchor: "middle"})
 	}
 	values, labels = c.y.ticks()
 	for i, v := range values {
 		at := c.y.at(v)
-		strokes = append(strokes, stroke{fmt.Sprintf("M%g %gH%g", c.x.from, at, c.x.to), black, "", "none", 1, 0.15})
-		words = append(words, word{c.x.from - 5, at + 4, labels[i], "end", false})
+		strokes = append(strokes, ink.stroke(fmt.Sprintf("M%g %gH%g", c.x.from, at, c.x.to), none, 1, 0.15))
+		words = append(words, word{X: c.x.from - 5, Y: at + 4, Text: labels[i], Anchor: "end"})
 	}
 	frame := fmt.Sprintf("M%g %gV%gH%g", c.x.from, c.y.to, c.y.from, c.x.to)
-	strokes = append(strokes, stroke{frame, black, "", "none", 1, 0.6})
-	return strokes, append(words,
-		word{(c.x.from + c.x.to) / 2, c.y.from + 34, c.x.label, "middle", false},
-		word{13, (c.y.from + c.y.to) / 2, c.y.label, "middle", true})
+	return append(strokes, ink.stroke(frame, none, 1, 0.6)), append(words,
+		word{X: (c.x.from + c.x.to) / 2, Y: c.y.from + 34, Text: c.x.label, Anchor: "middle"},
+		word{X: 13, Y: (c.y.from + c.y.to) / 2, Text: c.y.label, Anchor: "middle", Turned: true})
 }
 
 // strokes returns the strokes of a line, its bars and its glyphs.
@@ -208,7 +216,8 @@ func (c Chart) strokes(l chartLine) []stroke {
 	if l.faint {
 		opacity = 0.25
 	}
-	return append([]stroke{{path.String(), l.colour, l.dashes, "none", l.width, opacity}, {bars.String(), l.colour, "", "none", 1, 1}}, marks...)
+	bar := look{colour: l.colour}.stroke(bars.String(), none, 1, 1)
+	return append([]stroke{l.stroke(path.String(), none, l.width, opacity), bar}, marks...)
 }
 
 // mark is the glyph of a line at a point.
@@ -216,13 +225,14 @@ func (l chartLine) mark(x, y float64) stroke {
 	circle := func(r float64) string {
 		return fmt.Sprintf("M%g %ga%g %g 0 1 0 %g 0a%g %g 0 1 0 %g 0", x-r, y, r, r, 2*r, r, r, -2*r)
 	}
+	plain := look{colour: l.colour}
 	switch l.glyph {
 	case "dot":
-		return stroke{circle(2.5), l.colour, "", l.colour, 1, 1}
+		return plain.stroke(circle(2.5), l.colour, 1, 1)
 	case "ring":
-		return stroke{circle(l.radius), l.colour, "", "none", 1.6, 1}
+		return plain.stroke(circle(l.radius), none, 1.6, 1)
 	case "square":
-		return stroke{fmt.Sprintf("M%g %gh5v5h-5z", x-2.5, y-2.5), l.colour, "", "none", 1, 1}
+		return plain.stroke(fmt.Sprintf("M%g %gh5v5h-5z", x-2.5, y-2.5), none, 1, 1)
 	}
 	return stroke{}
 }

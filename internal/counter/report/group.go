@@ -24,7 +24,7 @@ func group(results []Run) []Group {
 		})
 		if i < 0 {
 			i = len(groups)
-			groups = append(groups, Group{r.Lock, r.Goroutines, cold, nil})
+			groups = append(groups, Group{lock: r.Lock, n: r.Goroutines, cold: cold})
 		}
 		groups[i].runs = append(groups[i].runs, r)
 	}

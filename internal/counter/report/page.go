@@ -19,7 +19,7 @@ var reportPage string
 func WriteReport(w io.Writer, set Settings, results []Run, l i18n.Language) error {
 	page, err := template.New("report").Funcs(template.FuncMap{
 		"svg":   func(c Chart) template.HTML { return template.HTML(c.SVG(OnPage)) }, // safe: the picture is ours, and not a user's
-		"class": styleClass,
+		"class": func(s string) string { return map[string]string{red: "bad", yellow: "note", green: "best"}[s] },
 		"span":  pageCells,
 		"say":   func(en, zh string) string { return i18n.Both(en, zh).In(l) },
 		"in":    func(text i18n.Text) string { return text.In(l) },
@@ -49,11 +49,6 @@ func WriteReport(w io.Writer, set Settings, results []Run, l i18n.Language) erro
 		"Wire":     wireTable(results, l),
 		"Formulas": i18n.Join(formulas(results), "; "),
 	})
-}
-
-// styleClass is the page's name for a style of the terminal.
-func styleClass(style string) string {
-	return map[string]string{red: "bad", yellow: "note", green: "best"}[style]
 }
 
 // A pageCell is a cell of the page.

@@ -24,7 +24,7 @@ type Run struct {
 	Count       int           `json:"count"`
 	Processes   int           `json:"processes"`
 	RTT         time.Duration `json:"rtt_ns"` // put between the clients and the server
-	Total       int           `json:"total"`  // of all processes
+	Total       int           `json:"total"`  // the count of all processes
 	Elapsed     time.Duration `json:"elapsed_ns"`
 	Requests    int64         `json:"requests"` // pings left out
 	WatchEvents int64         `json:"watch_events"`
@@ -36,9 +36,9 @@ type Run struct {
 	Kinds        map[string]int64 `json:"requests_by_kind"`
 	WakeUps      int64            `json:"wake_ups"`      // see wiretap.Counts
 	Predicted    float64          `json:"predicted"`     // requests, by the step's formula; 0: none
-	WaitP50      time.Duration    `json:"wait_p50_ns"`   // from the call of Lock to its return
-	WaitP99      time.Duration    `json:"wait_p99_ns"`   //
-	WaitMax      time.Duration    `json:"wait_max_ns"`   //
+	WaitP50      time.Duration    `json:"wait_p50_ns"`   // the median, from the call of Lock to its return
+	WaitP99      time.Duration    `json:"wait_p99_ns"`   // the 99th percentile
+	WaitMax      time.Duration    `json:"wait_max_ns"`   // the longest
 	Overtaken    float64          `json:"overtaken"`     // mean, see overtakings
 	OvertakenMax int              `json:"overtaken_max"` // of the contender that was overtaken most often
 	Client       string           `json:"client"`        // library and version
@@ -61,7 +61,7 @@ type About struct {
 	System  string                // that the lock is on; "": ZooKeeper
 }
 
-// How a run ended. In all but the first and the last Error says why.
+// The values of Run.Status. With all but StatusOK and StatusWarmUp, Error says why.
 const (
 	StatusOK      = "ok"
 	StatusFailed  = "failed"
@@ -72,19 +72,14 @@ const (
 	StatusWarmUp  = "warm-up"    // it went well, and is reported apart
 )
 
-// Ends fills in how the run has ended, and why.
-func (r *Run) Ends(status string, why i18n.Text) {
-	r.Status, r.Error, r.Says = status, why.String(), why
-}
-
 // why is the reason of the end.
 func (r Run) why(l i18n.Language) string { return cmp.Or(r.Says.In(l), r.Error) }
 
 // waitSteps is how many steps the line of a lock has in a chart of the waits.
 const waitSteps = 20
 
-// Fared fills in how the contenders waited.
-func (r *Run) Fared(turns []Turn) {
+// SetTurns sets how the contenders have waited.
+func (r *Run) SetTurns(turns []Turn) {
 	waits := waitTimes(turns)
 	r.WaitP50, r.WaitP99, r.WaitMax = quantile(waits, 0.5), quantile(waits, 0.99), quantile(waits, 1)
 	r.Waits = nil
@@ -94,8 +89,8 @@ func (r *Run) Fared(turns []Turn) {
 	r.Overtaken, r.OvertakenMax = overtakings(turns)
 }
 
-// Used fills in what crossed the wire.
-func (r *Run) Used(c wiretap.Counts) {
+// SetCounts sets what has crossed the wire.
+func (r *Run) SetCounts(c wiretap.Counts) {
 	delete(c.Requests, jute.OpCloseSession) // the end of the client, not of the lock
 	r.Requests, r.WatchEvents, r.WakeUps, r.Bytes = c.Total(), c.Events, c.WakeUps, c.BytesIn+c.BytesOut
 	r.Kinds = make(map[string]int64)

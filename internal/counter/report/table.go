@@ -25,7 +25,7 @@ var (
 		"average and at most; about 0 in a queue, (N-1)/4 on average in a lottery.\n")
 )
 
-// The values of aside: a run is in the first table, or in the second one, of runs that article A does not have.
+// The values of aside: a run is in the first table, or in the second one, with runs that article A does not have.
 const firstTable, secondTable = false, true
 
 // ofTable returns the results of one of the two tables.
@@ -91,7 +91,8 @@ func mainTable(results []Run, aside bool, l i18n.Language) table {
 		}
 		row := make([]string, len(columns))
 		for k, text := range columns {
-			if row[k] = "-"; k < longCell || g.ok() || k >= measured { // the lock, N and the article's times are known of each
+			row[k] = "-"
+			if k < longCell || g.ok() || k >= measured { // the lock, N and the article's times are known of each
 				row[k] = text(g)
 			}
 		}
@@ -285,7 +286,7 @@ func bareMilliseconds(d time.Duration) string {
 	return figure(float64(d) / float64(time.Millisecond))
 }
 
-// figure prints a number with as many digits as it deserves.
+// figure prints a number below 100 with one decimal, and others with none.
 func figure(f float64) string {
 	if f < 99.95 {
 		return figure1(f)
@@ -297,7 +298,7 @@ func figure1(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) }
 
 func figure0(f float64) string { return strconv.FormatFloat(f, 'f', 0, 64) }
 
-// ratio says how many times as fast as the reference something is.
+// ratio says how many times as fast as the reference d is.
 func ratio(reference, d time.Duration) string {
 	if reference == 0 || d == 0 {
 		return "-"

@@ -30,7 +30,7 @@ const longHold = 2 * sessionTimeout
 // HoldVariable is the environment variable that names the lock of a process that is to call PlayHold.
 const HoldVariable = "ZKLOCK_BENCH_HOLD"
 
-// holdPatience is the time for such a process.
+// holdPatience is how long such a process may take.
 const holdPatience = 30 * time.Second
 
 // holdLong has another process play the long hold.

@@ -229,10 +229,13 @@ func (g *group) barrier(node string) error {
 // leave removes all nodes that no other process uses.
 func (g *group) leave() error {
 	g.end(nil)
-	if err := ignoreNoNode(g.admin.Delete(g.parent+"/"+g.me.node, -1)); g.me.node != "" && err != nil {
-		return err
+	if g.me.node != "" {
+		if err := ignoreNoNode(g.admin.Delete(g.parent+"/"+g.me.node, -1)); err != nil {
+			return err
+		}
 	}
-	// It looks after its own node has gone: so if two leave at the same time, one at least sees that it is the last.
+	// The list is read after the own node has gone: of two that leave at the same time, one at least sees that it is
+	// last.
 	names, _, err := g.admin.Children(g.parent)
 	others := slices.ContainsFunc(g.me.LineUp, func(node string) bool { return slices.Contains(names, node) })
 	if err = ignoreNoNode(err); err == nil && g.me.LineUp != nil && !others {

@@ -10,7 +10,7 @@ import (
 	"example.com/zklock/zklock"
 )
 
-// PerSession is a lock of which the contenders of a session share one value. open makes the value,
+// PerSession returns the kind of a lock whose contenders share a value in each session. open makes the value,
 // and returns the function that makes its contenders.
 func PerSession(open func(conn *zk.Conn, path string, session time.Duration) func() Locker) Kind {
 	return Kind{Begin: func(r Run) Maker {
@@ -24,7 +24,8 @@ func PerSession(open func(conn *zk.Conn, path string, session time.Duration) fun
 	}}
 }
 
-// Zklock is the complete lock. All contenders of a session share one Mutex, and each has an owner of its own.
+// Zklock returns the kind of the complete lock. All contenders of a session share one Mutex, and each has an owner of
+// its own.
 func Zklock(options ...zklock.Option) Kind {
 	return PerSession(func(conn *zk.Conn, path string, session time.Duration) func() Locker {
 		m, err := zklock.New(conn, path, append([]zklock.Option{zklock.WithSessionTimeout(session)}, options...)...)

@@ -57,9 +57,9 @@ type Run struct {
 
 // A Player plays a lock on ZooKeeper that is used from Go.
 type Player struct {
-	Of counter.Lock
-	Kind
-	On *Server
+	Of   counter.Lock
+	Kind         // makes its contenders
+	On   *Server // where it is played
 }
 
 func (p *Player) Lock() counter.Lock { return p.Of }
@@ -77,7 +77,7 @@ func (p *Player) Warm(ctx context.Context, r report.Run) (bool, error) {
 	return true, p.Run(ctx, &r)
 }
 
-// Run is one round.
+// Run plays one round.
 func (p *Player) Run(ctx context.Context, r *report.Run) (err error) {
 	r.Client, r.RTT = report.GoClient, p.On.RTT
 	if p.On.group != nil {
@@ -88,38 +88,38 @@ func (p *Player) Run(ctx context.Context, r *report.Run) (err error) {
 	for i := range sessionOf {
 		sessionOf[i] = i % r.Sessions
 	}
-	with, err := p.setUp(ctx, sessionOf, r.Round, p.On.RTT)
-	defer with.close()
+	s, err := p.setUp(ctx, sessionOf, r.Round, p.On.RTT)
+	defer s.close()
 	if err != nil {
 		return err
 	}
 
 	race := &counter.Race{
-		Contenders: with.contenders, Times: r.Times, Limit: p.On.Limit, Work: p.On.Work, Step: p.On.Step,
+		Contenders: s.contenders, Times: r.Times, Limit: p.On.Limit, Work: p.On.Work, Step: p.On.Step,
 		Leave: func() {
-			with.close()   // only the end of its session makes a contender leave Lock
-			with.tap.Cut() // a silent server would keep the clients for their whole read deadline
+			s.close()   // only the end of its session makes a contender leave Lock
+			s.tap.Cut() // a silent server would keep the clients for their whole read deadline
 		},
-		Sent: func() int64 { return with.tap.Counts().Total() },
+		Sent: func() int64 { return s.tap.Counts().Total() },
 	}
 	var shared *tally // in which several processes count together
 	if p.On.group != nil && r.Round != unmeasured {
-		if shared, err = p.On.group.begin(with.dir); err != nil {
+		if shared, err = p.On.group.begin(s.dir); err != nil {
 			return err
 		}
-		race.Work = func(i int) error { return shared.add(with.conns[sessionOf[i]]) }
+		race.Work = func(i int) error { return shared.add(s.conns[sessionOf[i]]) }
 	}
 
-	before := with.tap.Counts()
+	before := s.tap.Counts()
 	err = race.Run(ctx, r)
-	r.Used(with.tap.Counts().Since(before))
+	r.SetCounts(s.tap.Counts().Since(before))
 	if err == nil && shared != nil {
 		err = shared.finish(r)
 	}
 	if err != nil {
 		return err
 	}
-	return shutDownAll(with.contenders)
+	return shutDownAll(s.contenders)
 }
 
 // A setup is what a run of a lock, or its trial, is played with.
@@ -154,7 +154,7 @@ func (p *Player) setUp(ctx context.Context, sessionOf []int, round int, rtt time
 	for len(s.conns) < sessions {
 		timeout := connectTimeout
 		if len(s.conns) > 0 {
-			timeout /= 3 // the server serves
+			timeout /= 3 // the server has answered before
 		}
 		ctx, cancel := context.WithTimeout(ctx, timeout+2*rtt)
 		conn, err := p.On.zoo.Connect(ctx, options)

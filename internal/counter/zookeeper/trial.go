@@ -31,9 +31,9 @@ func (p *Player) Try(ctx context.Context) (err error) {
 
 // trial plays the trial alone. Its holder keeps the lock for the time hold after all others have asked for it.
 func (p *Player) trial(ctx context.Context, hold time.Duration) error {
-	with, err := p.setUp(ctx, trialSessions[:], unmeasured, undelayed)
-	t := &counter.Trial{Hold: hold, Contenders: with.contenders}
-	defer t.End(with.close)
+	s, err := p.setUp(ctx, trialSessions[:], unmeasured, undelayed)
+	t := &counter.Trial{Hold: hold, Contenders: s.contenders}
+	defer t.End(s.close)
 	if err != nil {
 		return err
 	}
@@ -41,10 +41,10 @@ func (p *Player) trial(ctx context.Context, hold time.Duration) error {
 	_, givesUp := impatient.Locker.(cancellable)
 	t.NeverGivesUp = !givesUp
 	t.Alive = func() (int64, bool) {
-		c := with.tap.Counts()
-		return c.BytesIn + c.BytesOut, with.tap.Pending() > 0
+		c := s.tap.Counts()
+		return c.BytesIn + c.BytesOut, s.tap.Pending() > 0
 	}
-	holderConn, sent := with.conns[trialSessions[counter.Holder]], int64(0)
+	holderConn := s.conns[trialSessions[counter.Holder]]
 	session := holderConn.SessionID()
 	t.BeforeUnlock = func() error {
 		if holderConn.SessionID() != session || holderConn.State() != zk.StateHasSession {
@@ -52,11 +52,12 @@ func (p *Player) trial(ctx context.Context, hold time.Duration) error {
 		}
 		return nil
 	}
+	var sent int64
 	t.Close = func() error {
-		sent = with.tap.Counts().Total() // before the end of a session, which is a request, too
-		with.conns[trialSessions[counter.Closed]].Close()
+		sent = s.tap.Counts().Total() // before the end of a session, which is a request, too
+		s.conns[trialSessions[counter.Closed]].Close()
 		// In an ensemble, the next contender's server may learn of the end of the session later.
-		_, err := with.conns[trialSessions[counter.Next]].Sync(with.path)
+		_, err := s.conns[trialSessions[counter.Next]].Sync(s.path)
 		return ignoreNoNode(err)
 	}
 	if err := t.Run(ctx); err != nil {
