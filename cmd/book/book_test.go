@@ -338,11 +338,11 @@ func TestACommentHasItsChineseBelowIt(t *testing.T) {
 func TestADiagramIsThatOfItsFilm(t *testing.T) {
 	b := theBook(t)
 	require.Empty(t, b.apart, "pages with a diagram below a scene that shows another run")
-	require.Equal(t, len(scenes.All), strings.Count(b.pages["docs/bugs.md"].body, "<figure class=\"diagram\" data-scene="))
+	require.Equal(t, len(scenes.WithScene), strings.Count(b.pages["docs/bugs.md"].body, "<figure class=\"diagram\" data-scene="))
 	for _, lock := range locks.Opening.Locks {
 		require.Contains(t, string(b.files["films.js"]), `"lock\":\"`+lock)
 	}
-	for _, scene := range scenes.All {
+	for _, scene := range scenes.WithScene {
 		l := testenv.Must(locks.Find(scene.ID))(t)
 		play := testenv.Must(b.playedAt(l.Open().String()))(t)
 		s := diagram.Of(play.Trace)

@@ -1,9 +1,8 @@
-// Package bugs has what the exhibits of the bug museum share. An exhibit forces one
-// bug of the articles' listings to happen, by an exact schedule in virtual time, and
-// then plays the same schedule with our lock, where the bug must not happen. The
-// exhibits are the tests named TestBug…. The exhibit of a bug on ZooKeeper plays its
-// scene: see [Bug.ByItsScene]. Those of bugs on a database and on Redis are written by
-// hand, beside the locks there: see [Bug.HappensOff].
+// Package bugs has what the exhibits of the bug museum share. An exhibit forces one bug of the articles' listings to
+// happen, by an exact schedule in virtual time, and then plays the same schedule with our lock, where the bug must not
+// happen. The exhibits are the tests named TestBug…. The exhibit of a bug on ZooKeeper plays its scene: see
+// [Bug.ByItsScene]. Those of bugs on a database and on Redis are written by hand, beside the locks there: see
+// [Bug.HappensOff].
 //
 // The requests, replies and events of the run are drawn as the bug's sequence diagram
 // in docs/bugs.md. The test fails if the page shows another diagram; go generate
@@ -69,9 +68,10 @@ func (b Bug) ByItsScene(t *testing.T) {
 		articles, ours player.World // differ in the lock alone
 		choices        []string
 	}
-	schedules := []schedule{{b.World, b.Ours, saved.Choices}}
+	schedules := []schedule{{articles: b.World, ours: b.Ours, choices: saved.Choices}}
 	if story := b.Play; story != nil {
-		schedules = append(schedules, schedule{story.In(b.World), story.In(b.Ours), story.Choices})
+		told := schedule{articles: story.In(b.World), ours: story.In(b.Ours), choices: story.Choices}
+		schedules = append(schedules, told)
 	}
 	t.Run("it happens to the article's lock", func(t *testing.T) {
 		var last *player.Trace

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -15,7 +16,7 @@ func Draw(t *testing.T, w player.World, seed uint64) *player.Trace {
 	return player.TraceOf(w, player.Play(t, w, false, draw(rng), nil))
 }
 
-// drawAll is the random search.
+// drawAll plays random schedules until the search is over.
 func (x *searcher) drawAll() {
 	for n := uint64(0); !x.over(); n++ {
 		rng := rand.New(rand.NewPCG(x.search.Seed, n))
@@ -42,8 +43,9 @@ func draw(rng *rand.Rand) player.Chooser {
 	}
 }
 
-// pct is Burckhardt's probabilistic concurrency testing: each actor has a random priority, and the one with the
-// highest acts. At depth points, which are drawn before, the actor that would act falls behind all others.
+// pct returns a Chooser for probabilistic concurrency testing, by Burckhardt and others. Each actor has a random
+// priority, and the one with the highest acts. At depth points, which are drawn first, the actor that would act next
+// gets a priority below all others.
 func pct(rng *rand.Rand, depth int) player.Chooser {
 	priority := make(map[string]int) // by actor: a client, a contender, or a fault
 	drops := make(map[int]bool)      // by the number of a point
@@ -52,7 +54,7 @@ func pct(rng *rand.Rand, depth int) player.Chooser {
 	}
 	point, dropped := 0, 0
 	return func(p *player.Point) int {
-		best, top := 0, -1<<31
+		best, top := 0, math.MinInt
 		for i, name := range p.Enabled {
 			actor, isFault := name, p.Faults[i] != ""
 			if !isFault {
@@ -78,7 +80,8 @@ func pct(rng *rand.Rand, depth int) player.Chooser {
 }
 
 // Play plays the schedule of the choices, which are those of a Trace, for tools that let a person choose. It returns
-// the trace so far, and the actions that are possible next; at the end of the schedule there are none.
+// the trace so far, and the actions that are possible next; at the end of the schedule there are none. A choice that
+// is not possible ends the trace before it.
 func Play(t *testing.T, w player.World, choices []string) (tr *player.Trace, possible []string) {
 	t.Helper()
 	_ = player.Follow(choices, nil, func(p *player.Point) int {
@@ -88,9 +91,9 @@ func Play(t *testing.T, w player.World, choices []string) (tr *player.Trace, pos
 	return tr, possible
 }
 
-// Fates shows which choice of a schedule has decided how it ends. For each k from 0 to the number of choices it plays
-// tries schedules that begin with the first k choices and go on at random, with the faults that may still happen. It
-// returns for how many of them ends is true. Progress, if it is not nil, is called with each k and its number.
+// Fates shows which choice of a schedule decides how it ends. For each k from 0 to len(choices) it plays schedules, as
+// many as tries says, that begin with the first k choices and go on at random, with the faults that may still happen.
+// fates[k] is how many of them ends reports true for. progress, if it is not nil, is called with each k and fates[k].
 func Fates(t *testing.T, w player.World, choices []string, tries int, ends func(*player.Trace) bool, progress func(k, n int)) []int {
 	t.Helper()
 	defer player.OneCore()()
@@ -111,7 +114,7 @@ func Fates(t *testing.T, w player.World, choices []string, tries int, ends func(
 	return fates
 }
 
-// EndsIn reports whether a trace ends in a kind of violation, or in one that a lock is known for.
+// EndsIn returns a function that reports whether a trace has a violation of a kind, also if the lock is known for it.
 func EndsIn(kind player.Kind) func(*player.Trace) bool {
 	return func(tr *player.Trace) bool {
 		return tr.Violation != nil && tr.Violation.Kind == kind || tr.Knows(kind)

@@ -16,12 +16,12 @@ import (
 type Search struct {
 	// Whole turns the reduction off: each order of two actions is played, even where it cannot matter.
 	Whole bool
-	// Limit ends the search after so many schedules; 0: none.
+	// Limit ends the search after this number of schedules; 0: no limit.
 	Limit int
-	// Actions ends the search after so many actions in all schedules; 0: never. A lock that
+	// Actions ends the search after this number of actions in all schedules; 0: no limit. A lock that
 	// polls has schedules that are twenty times as long as others.
 	Actions int
-	// For ends the search after this time, in real time; 0: never.
+	// For limits the search in real time; 0: no limit.
 	For time.Duration
 	// Seed, if it is not 0, makes the search random: Limit schedules, or as many as fit into For.
 	Seed uint64
@@ -43,12 +43,12 @@ type Search struct {
 type Report struct {
 	World     player.World
 	Schedules int // that were played to the end
-	Cut       int // that the reduction ended: they repeat another one
+	Cut       int // schedules that were not played to the end, because they would repeat another one
 	States    int // different ones, if they were counted
 	Depth     int // actions of the longest schedule
 	Actions   int // of all schedules
 	Diverged  int // schedules that had to be played again, because they did not repeat
-	Left      int // schedules of a lock with timers that never repeated, and were left out with those that begin like them
+	Left      int // schedules that did not repeat in any try, of a lock with timers; those that begin alike are left out
 	Complete  bool
 	Took      time.Duration
 	// Found is the first violation's trace, shrunk.
@@ -246,7 +246,7 @@ func (x *searcher) chooseFirst(p *player.Point) int {
 	return b.chosen
 }
 
-// over reports whether a limit of the search has been reached.
+// over reports whether the search has reached one of its limits.
 func (x *searcher) over() bool {
 	s, r := x.search, x.report
 	return s.Limit > 0 && r.Schedules+r.Cut+r.Left >= s.Limit || s.Actions > 0 && r.Actions >= s.Actions || s.For > 0 && time.Since(x.began) > s.For
@@ -262,7 +262,7 @@ func (b *branch) next() int {
 	return -1
 }
 
-// meet leaves out the actions that were taken in the same situation before: all that were not asleep then.
+// meet leaves out the actions that the search has taken in the same situation before: those that were not asleep then.
 func (b *branch) meet(seen map[uint64][]string, situation uint64) {
 	asleep, again := seen[situation]
 	if again {
@@ -324,7 +324,7 @@ func (x *searcher) count(run *player.Run) {
 			sameKind := func(shorter *player.Run) bool { return shorter.Violation != nil && shorter.Violation.Kind == v.Kind }
 			r.Found = Shrink(x.t, x.world, run.Choices(), sameKind)
 		}
-		if r.Found == nil { // a lock whose schedules need not repeat
+		if r.Found == nil { // a Lenient lock did not repeat the schedule
 			r.Found = player.TraceOf(x.world, run)
 		}
 	}

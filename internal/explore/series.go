@@ -16,15 +16,15 @@ func Series(t *testing.T, w player.World, failed func(*player.Trace)) (played in
 	defer player.OneCore()()
 	for _, kind := range w.Kinds {
 		for _, ctxEnds := range []bool{false, true} {
-			oneFault := w
-			oneFault.Kinds, oneFault.Faults, oneFault.Each = []player.Fault{kind}, 1, 1
 			if ctxEnds && (!w.Lock.Contexts || kind == player.EndContext) {
 				continue
 			}
+			oneFault := w
+			oneFault.Kinds, oneFault.Faults, oneFault.Each = []player.Fault{kind}, 1, 1
 			if ctxEnds {
 				oneFault.Kinds, oneFault.Faults = append(oneFault.Kinds, player.EndContext), 2
 			}
-			for n := 0; ; n++ {
+			for n := 0; ; n++ { // until the schedule has no n-th moment
 				choose, happened := chooseNth(kind, n)
 				tr := player.TraceOf(oneFault, player.Play(t, oneFault, false, choose, nil))
 				if !*happened {
@@ -40,8 +40,9 @@ func Series(t *testing.T, w player.World, failed func(*player.Trace)) (played in
 	return played
 }
 
-// chooseNth makes a chooser. It takes the fault of the kind at the n-th point at which one is possible, counted from 0,
-// and after that the first end of a ctx. Otherwise it takes an action that is not an unlock, if there is one.
+// chooseNth returns a Chooser. It takes the fault of the kind at the n-th point at which one is possible, counted from
+// 0, and after that the first end of a ctx. Otherwise it takes an action that is not an unlock, if there is one. After
+// the schedule *happened reports whether the fault was taken.
 func chooseNth(kind player.Fault, n int) (choose player.Chooser, happened *bool) {
 	happened = new(bool)
 	return func(p *player.Point) int {

@@ -66,13 +66,12 @@ func Shrink(t *testing.T, w player.World, choices []string, still func(r *player
 		changed = false
 		for size := max(len(best)/2, 1); size > 0; size /= 2 {
 			for i := 0; i+size <= len(best); {
-				if fewer := slices.Delete(slices.Clone(best), i, i+size); len(fewer) < len(best) {
-					if r, ok := try(fewer); ok {
-						best, shortest, changed = fewer, r, true
-						continue
-					}
+				fewer := slices.Delete(slices.Clone(best), i, i+size)
+				if r, ok := try(fewer); ok {
+					best, shortest, changed = fewer, r, true
+				} else {
+					i++
 				}
-				i++
 			}
 		}
 	}
@@ -82,8 +81,8 @@ func Shrink(t *testing.T, w player.World, choices []string, still func(r *player
 	return tr
 }
 
-// Replay plays a trace, and returns the trace of that. It fails if the schedule is not possible, or if there are more
-// or fewer possibilities at a choice than there were. It is played again if the log is not the same; see player.Tries.
+// Replay plays the schedule of a trace, and returns the new trace. It fails if a choice is not possible, or if another
+// number of actions is possible there than before. If the log differs, it plays the schedule again: see player.Tries.
 func Replay(t *testing.T, tr *player.Trace) (again *player.Trace, err error) {
 	t.Helper()
 	for range player.Tries {

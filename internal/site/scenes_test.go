@@ -54,7 +54,7 @@ func scenesPage(t *testing.T, lang i18n.Language) string {
 
 	section("The articles' bugs")
 	schedules := scenes.Schedules()
-	for _, s := range scenes.All {
+	for _, s := range scenes.WithScene {
 		text := link(s)
 		if s.Substitute.String() != "" {
 			text += s.Substitute.In(lang) + space

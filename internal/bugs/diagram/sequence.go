@@ -49,7 +49,7 @@ func Note(text i18n.Text, over ...string) Step {
 	return Step{Kind: "note", From: over[0], To: over[len(over)-1], Text: text}
 }
 
-// like reports whether two steps say the same, perhaps about different packets.
+// like reports whether two steps look the same. They may be about different packets.
 func (s Step) like(other Step) bool {
 	return s.Kind == other.Kind && s.From == other.From && s.To == other.To && s.Text == other.Text
 }

@@ -53,7 +53,7 @@ func Of(tr *player.Trace) *Sequence {
 
 const maxRepeated = 6 // steps of which a repetition may consist
 
-// cutRepeats puts a note in the place of what repeats itself after the third time.
+// cutRepeats replaces steps that repeat themselves by a note, from the fourth time on.
 func cutRepeats(steps []Step) (cut []Step) {
 	for i := 0; i < len(steps); i++ {
 		cut = append(cut, steps[i])

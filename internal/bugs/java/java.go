@@ -1,6 +1,5 @@
-// Package java has the parts of Java that Go does not have, for the articles'
-// listings. If a thread still waits here when a schedule has been played, it exits: the
-// test must end although the bug makes the thread wait forever.
+// Package java has the parts of Java that Go does not have, for the articles' listings. If a thread still waits here
+// when a schedule has been played, it exits: the test must end although the bug makes the thread wait forever.
 package java
 
 import (
@@ -23,7 +22,7 @@ type play struct {
 // Begin begins a play. It calls gap whenever a thread comes to a gap, see
 // [Preemptible]. After the call of end, a thread that waits exits.
 func Begin(gap func(name string)) (end func()) {
-	p := &play{make(chan struct{}), gap}
+	p := &play{over: make(chan struct{}), gap: gap}
 	current.Store(p)
 	return func() { close(p.over) }
 }
@@ -122,7 +121,7 @@ var ErrInterrupted = errors.New("InterruptedException")
 func StartThread(f func(t *Thread)) *Thread {
 	t := &Thread{make(chan struct{}, 1)}
 	go func() {
-		time.Sleep(1) // virtual time passes only when all others wait
+		time.Sleep(1) // any time: virtual time passes only when all others wait
 		f(t)
 	}()
 	return t

@@ -6,7 +6,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// A Guarded makes the writes of one hold of the lock, to data in the same ZooKeeper. The holder
+// A Guarded writes the data of one holder of the lock, to the ZooKeeper that has the lock. The holder
 // calls Begin after it has locked and before it reads the data, and End before it unlocks.
 type Guarded interface {
 	Begin(conn *zk.Conn, holdersNode string, token int64) error
@@ -14,8 +14,8 @@ type Guarded interface {
 	End()
 }
 
-// ByNode writes if the holder's node exists, because that is so as long as it holds the lock.
-// CURATOR-542 proposes it.
+// ByNode writes only if the holder's node exists: as long as the holder has the lock, its node is there.
+// CURATOR-542 proposes this.
 type ByNode struct {
 	conn *zk.Conn
 	node string
@@ -35,8 +35,8 @@ func (g *ByNode) Set(path string, data []byte) error {
 
 func (g *ByNode) End() {}
 
-// ByVersion writes if the version of a node is the one that Begin made when it wrote the token
-// there: the next holder writes its token, and makes another version. End deletes the node.
+// ByVersion writes only if a node of its own has the version that Begin gave it. Begin writes the token
+// to that node. The next holder's Begin does so, too, which makes another version. End deletes the node.
 type ByVersion struct {
 	conn    *zk.Conn
 	version int32

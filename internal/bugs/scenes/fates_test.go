@@ -21,7 +21,7 @@ func routeKey(id string) string { return id + "/" }
 // fatedChoices returns the choices of each schedule and route, by their keys in fates.json.
 func fatedChoices() map[string][]string {
 	choices := make(map[string][]string)
-	for _, s := range scenes.All {
+	for _, s := range scenes.WithScene {
 		choices[s.ID] = scenes.Schedules()[s.ID].Choices
 		if s.Level.Route != nil {
 			choices[routeKey(s.ID)] = s.Level.Route

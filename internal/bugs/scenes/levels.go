@@ -41,7 +41,7 @@ const (
 	CannotWin
 )
 
-// Way is the solution: the hints lead along it.
+// Way returns the choices of the solution, along which the hints lead.
 func (b Bug) Way() []string {
 	if b.Level.Route != nil {
 		return b.Level.Route
@@ -49,7 +49,7 @@ func (b Bug) Way() []string {
 	return Schedules()[b.ID].Choices
 }
 
-// chances are the Fates of the Way.
+// chances returns the Fates of the Way.
 func (b Bug) chances() []int {
 	id := b.ID
 	if b.Level.Route != nil {
@@ -72,7 +72,7 @@ func (b Bug) Plays() int {
 	return max(n-1, 0)
 }
 
-// easy is a chance, of FateTries: with this one, a person who plays on reaches the goal by luck.
+// easy is a number of Fates. If the first one is as high, a person reaches the goal by luck.
 const easy = 30
 
 // Chapter is the number of the level's chapter.
@@ -94,7 +94,7 @@ func (b Bug) Chapter() int {
 // Levels are the bugs with a scene in the order of the game: by chapter, then by the
 // chance to reach the goal at random, the best first, then by the number of choices.
 func Levels() []Bug {
-	return slices.SortedStableFunc(slices.Values(All), func(a, b Bug) int {
+	return slices.SortedStableFunc(slices.Values(WithScene), func(a, b Bug) int {
 		return cmp.Or(cmp.Compare(a.Chapter(), b.Chapter()), cmp.Compare(b.chances()[0], a.chances()[0]),
 			cmp.Compare(len(a.Way()), len(b.Way())))
 	})

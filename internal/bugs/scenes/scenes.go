@@ -1,8 +1,7 @@
-// Package scenes has the bugs of the articles' listings: each is an entry in the file of
-// its article. The entry of a bug on ZooKeeper is a scene, which the explorer plays: the
-// world in which the bug comes up, and a schedule that ends with it. The tests of the bugs,
-// the pages and the lab show the scenes. What the lab's game and the story of a scene say
-// is in the folder texts, a file for each bug.
+// Package scenes has the bugs of the articles' listings: each is an entry in the file of its article. The entry of a
+// bug on ZooKeeper is a scene, which the explorer plays: the world in which the bug comes up, and a schedule that ends
+// with it. The tests of the bugs, the pages and the lab show the scenes. What the lab's game and the story of a scene
+// say is in the folder texts, a file for each bug.
 package scenes
 
 import (
@@ -92,11 +91,11 @@ func (p *Play) In(w player.World) player.World {
 	return w
 }
 
-// Bugs are all bugs in the order of docs/bugs.md: by step, by article, and by number. All
-// are those that have a scene.
+// Bugs are all bugs in the order of docs/bugs.md: by step, by article, and by number.
+// WithScene are those of them that have a scene.
 var (
-	Bugs = catalogue(articleA, articleB, articleC, articleD, articleE, articleZ)
-	All  = slices.DeleteFunc(slices.Clone(Bugs), func(b Bug) bool { return b.World.Lock.Open == nil })
+	Bugs      = catalogue(articleA, articleB, articleC, articleD, articleE, articleZ)
+	WithScene = slices.DeleteFunc(slices.Clone(Bugs), func(b Bug) bool { return b.World.Lock.Open == nil })
 )
 
 func catalogue(articles ...[]Bug) []Bug {
@@ -167,7 +166,7 @@ func (b *Bug) setDefaults() {
 
 // Find returns the bug with an ID, if it has a scene.
 func Find(id string) (bug Bug, found bool) {
-	for _, b := range All {
+	for _, b := range WithScene {
 		if b.ID == id {
 			return b, true
 		}

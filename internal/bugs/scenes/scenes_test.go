@@ -27,8 +27,8 @@ func TestEachScheduleEndsWithItsBug(t *testing.T) {
 		return // this program has the former ones embedded
 	}
 	schedules := scenes.Schedules()
-	require.Len(t, schedules, len(scenes.All), "schedules.json has a schedule for each scene: go generate ./...")
-	for _, s := range scenes.All {
+	require.Len(t, schedules, len(scenes.WithScene), "schedules.json has a schedule for each scene: go generate ./...")
+	for _, s := range scenes.WithScene {
 		t.Run(s.ID, func(t *testing.T) {
 			saved := s.Trace()
 			require.NotNil(t, saved, "there is no schedule: go generate ./...")
@@ -52,7 +52,7 @@ func ending(s scenes.Bug, tr *player.Trace) scenes.Text {
 // writeSchedules has the explorer find the schedules, and writes schedules.json.
 func writeSchedules(t *testing.T) {
 	schedules := make(map[string]scenes.Schedule)
-	for _, s := range scenes.All {
+	for _, s := range scenes.WithScene {
 		choices := findSchedule(t, s)
 		for {
 			tr, possible := explore.Play(t, s.World, choices)
@@ -100,7 +100,7 @@ func findSchedule(t *testing.T, s scenes.Bug) []string {
 // The explorer finds the bugs of the articles' locks by itself.
 func TestExploreFindsTheBugs(t *testing.T) {
 	testenv.Long(t, "the saved schedules show the bugs")
-	for _, s := range scenes.All {
+	for _, s := range scenes.WithScene {
 		t.Run(s.ID, func(t *testing.T) { findSchedule(t, s) })
 	}
 }
@@ -126,7 +126,7 @@ func TestEachBugIsDescribed(t *testing.T) {
 		require.True(t, slices.ContainsFunc(scenes.Bugs, hasEntry), "Bugs in scenes.go leaves out the bugs of %s", file)
 	}
 	textFiles := testenv.Must(filepath.Glob("texts/*.json"))(t)
-	require.Len(t, textFiles, len(scenes.All), "texts has a file for each bug that has a scene, and no other")
+	require.Len(t, textFiles, len(scenes.WithScene), "texts has a file for each bug that has a scene, and no other")
 	marks := marksOfListings(t)
 	for i, b := range scenes.Bugs {
 		where := fmt.Sprintf("%s in internal/bugs/scenes/%s", b.ID, fileOf(b))

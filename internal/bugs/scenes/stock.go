@@ -35,7 +35,7 @@ var lostAddition = Text("Let two holders add one each to /stock, and make one ad
 
 var errStale = errors.New("scenes: the stock has seen a higher token")
 
-// under returns a lock that protects the stock: each of its holders adds one.
+// under returns the subject's lock as one that protects the stock: each holder adds one to it.
 func (s *stock) under(subject player.Subject) player.Subject {
 	subject.Path = "/stock/lock"
 	subject.Requests, subject.Events = nil, nil // those about the stock come on top
@@ -50,7 +50,7 @@ func (s *stock) under(subject player.Subject) player.Subject {
 	return subject.Wrapped(func(l player.Lock, conn *zk.Conn, at, name string) player.Lock {
 		a := adder{stock: s, conn: conn, path: path.Dir(at), lock: l, late: s.guard != nil && name == "A"}
 		if leased, ok := l.(player.Leased); ok {
-			return &adderWithToken{a, leased}
+			return &adderWithToken{adder: a, Leased: leased}
 		}
 		return &a
 	})
@@ -186,7 +186,8 @@ func (a *adder) Unlock(ctx context.Context) error {
 	wrote := !a.late && write()
 	if a.late {
 		go func() {
-			if a.stock.gap("A's write"); write() {
+			a.stock.gap("A's write")
+			if write() {
 				a.stock.wrote(number)
 			}
 		}()

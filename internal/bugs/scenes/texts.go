@@ -24,7 +24,7 @@ func (b *Bug) readTexts() {
 	content := struct {
 		Level *Level
 		Stops []ToldStop
-	}{Level: &b.Level} // whose Route stays
+	}{Level: &b.Level} // decoded into it, so its Route stays
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&content); err != nil {
@@ -46,7 +46,8 @@ func StopsOf(told []ToldStop) (stops []Stop) {
 		if err != nil {
 			panic("scenes: a stop's instant: " + err.Error())
 		}
-		stops = append(stops, Stop{at, i18n.Both(s.En, s.Zh), s.Quote, s.States, s.Nodes, s.Watchers, s.Broken})
+		stops = append(stops, Stop{At: at, Text: i18n.Both(s.En, s.Zh), Quote: s.Quote, States: s.States,
+			Nodes: s.Nodes, Watchers: s.Watchers, Broken: s.Broken})
 	}
 	return stops
 }

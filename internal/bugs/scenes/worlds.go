@@ -17,7 +17,7 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// What the entries are made of: the folders of the steps, the locks that cure, and worlds.
+// The folders of the steps, the locks that cure, and the locks and worlds of several entries.
 const (
 	step1        = "01-naive-ephemeral"
 	step3        = "03-sequential-predecessor"

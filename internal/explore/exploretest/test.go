@@ -21,7 +21,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-const own = "explore a world of its own " // in place of the Plans
+const own = "explore a world of its own " // the beginning of the usage of flags that replace the Plans
 
 var (
 	contenders = flag.Int("explore.contenders", 0, own+"with this number of contenders")
@@ -68,9 +68,9 @@ func fullPlans(s player.Subject) (plans []Plan) {
 		if w.Faults > 0 && w.Kinds == nil {
 			w.Kinds = kinds
 		}
-		plans = append(plans, Plan{what, w, search})
+		plans = append(plans, Plan{What: what, World: w, Search: search})
 	}
-	complete, changes := explore.Search{}, explore.Search{Seed: 1, Limit: 300, Depth: 3}
+	complete, pct := explore.Search{}, explore.Search{Seed: 1, Limit: 300, Depth: 3}
 	random := func(schedules int) explore.Search { return explore.Search{Seed: 1, Limit: schedules} }
 	// A lock that looks at the clock has several times as many schedules. Where sessions end, and
 	// where there are three contenders, they are drawn.
@@ -112,13 +112,13 @@ func fullPlans(s player.Subject) (plans []Plan) {
 	add("three contenders, one tries", player.World{Contenders: 3, Scripts: oneTries}, completeUnlessTimed)
 	add("three contenders", player.World{Contenders: 3}, completeUnlessTimed)
 	add("three contenders, two faults, random", player.World{Contenders: 3, Faults: 2}, random(300))
-	add("three contenders that try, two faults, random", player.World{Contenders: 3, Scripts: again, Faults: 2}, changes)
+	add("three contenders that try, two faults, random", player.World{Contenders: 3, Scripts: again, Faults: 2}, pct)
 
 	// With goroutines of one client a schedule may not repeat: these are drawn.
 	const ofOne = "three goroutines of one client"
 	add(ofOne+", random", player.World{Contenders: 3, Shared: true, Stranger: true}, random(100))
 	add(ofOne+", one fault, random", player.World{Contenders: 3, Shared: true, Faults: 1}, random(200))
-	add(ofOne+" that try, two faults, random", player.World{Contenders: 3, Shared: true, Scripts: again, Faults: 2}, changes)
+	add(ofOne+" that try, two faults, random", player.World{Contenders: 3, Shared: true, Scripts: again, Faults: 2}, pct)
 
 	if s.Queue { // 9 and 10: a number that is compared as text
 		add("two contenders, the numbers pass 9", player.World{Sequence: 9}, complete)

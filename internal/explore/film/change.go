@@ -31,7 +31,7 @@ func (p *pacer) change(ch Change) {
 	then()
 }
 
-// changeLocked carries out the part of a change that needs the player's lock, and returns the rest.
+// changeLocked carries out the part of a change that needs the player's lock. then is the rest, which must not have it.
 func (p *pacer) changeLocked(ch Change) (then func()) {
 	w, c := p.w, p.clientOf(ch.Who)
 	var k *player.Contender // nil: the change names a client
@@ -79,7 +79,7 @@ func (p *pacer) changeLocked(ch Change) (then func()) {
 	return p.look
 }
 
-// obstacle says why a change is not possible now; "": it is.
+// obstacle says why a change is not possible now. The text is empty if the change is possible.
 func (p *pacer) obstacle(do player.Fault, c *pacedClient, k *player.Contender) (why i18n.Text) {
 	connected := !c.Line.Broken && !c.Line.ServerEnd
 	switch {

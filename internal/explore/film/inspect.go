@@ -130,7 +130,7 @@ func sessionNumber(id int64) string {
 // noteVariables notes the variables of the contenders' locks. All goroutines must have got as far as they can. The race
 // detector does not see that a goroutine is blocked while its variables are read, so with it a film has none.
 func (r *recorder) noteVariables() {
-	if testenv.Raced || len(r.w.Contenders) > mostPointers {
+	if testenv.Raced || len(r.w.Contenders) > mostFollowed {
 		return
 	}
 	for _, k := range r.w.Contenders {

@@ -95,7 +95,7 @@ const (
 	maxSteps      = 1_000_000 // of a run; one with more does not end
 )
 
-// A pacer plays a run and gives everything in it its instant. An instant of 0 means that the thing does not happen.
+// A pacer plays a run, and sets the instant of everything in it. An instant of 0 means that the thing does not happen.
 type pacer struct {
 	Pace
 	w        *player.Player
@@ -200,12 +200,10 @@ func (p *pacer) clientOf(name string) *pacedClient {
 // settle lets all goroutines get as far as they can, and gives what they have done its instants.
 func (p *pacer) settle() {
 	p.w.Settle()
-	p.schedule()
+	p.w.Do(p.scheduleLocked)
 }
 
-// schedule gives the packets that have been sent, the clients that dial and the holders their instants.
-func (p *pacer) schedule() { p.w.Do(p.scheduleLocked) }
-
+// scheduleLocked sets the instants of the packets that have been sent, of the clients that dial, and of the holders.
 func (p *pacer) scheduleLocked() {
 	w := p.w
 	if !w.Unscheduled && w.Calm() {
@@ -219,7 +217,7 @@ func (p *pacer) scheduleLocked() {
 		for i := range l.Up {
 			// A stopped client has sent something if a timer has fired. That departs when the client runs on.
 			if request := &l.Up[i]; request.Due == 0 && !c.Stopped {
-				p.recorder.departs(c.Client, request, "request")
+				p.recorder.addPacket(c.Client, request, "request")
 				c.upDue = p.reserve(max(now+delay(c.up, p.Latency), c.upDue+1))
 				request.Due = c.upDue
 			}
@@ -230,7 +228,7 @@ func (p *pacer) scheduleLocked() {
 			w.SortEvents(l.Down[from:])
 			for i := from; i < len(l.Down); i++ {
 				packet := &l.Down[i]
-				p.recorder.departs(c.Client, packet, packet.Kind())
+				p.recorder.addPacket(c.Client, packet, packet.Kind())
 				c.downDue = p.reserve(max(now+delay(c.down, p.Latency), c.downDue+1))
 				packet.Due = c.downDue
 			}
@@ -249,7 +247,7 @@ func (p *pacer) scheduleLocked() {
 	}
 }
 
-// next finds what is due first, and when; nil: nothing is.
+// next returns what is due first, and when; do is nil if nothing is.
 func (p *pacer) next() (at time.Duration, do func()) {
 	p.w.Do(func() { at, do = p.nextLocked() })
 	return at, do
@@ -310,7 +308,7 @@ func (p *pacer) nextOfClients() (first *pacedClient, at time.Duration, act func(
 	return first, at, act
 }
 
-// next returns what is due first of a client's packets, its session and its connection; nil: nothing is.
+// next returns what is due first of a client's packets, its session and its connection; what is nil if nothing is.
 func (c *pacedClient) next(p *pacer) (at time.Duration, what func(*pacer, *pacedClient)) {
 	offer := func(due time.Duration, do func(*pacer, *pacedClient)) {
 		if due != 0 && (what == nil || due < at) {
@@ -327,7 +325,7 @@ func (c *pacedClient) next(p *pacer) (at time.Duration, what func(*pacer, *paced
 		return at, what
 	}
 	if len(l.Down) > 0 && !l.Broken {
-		offer(l.Down[0].Due, (*pacer).arrives)
+		offer(l.Down[0].Due, (*pacer).deliver)
 	}
 	offer(c.dialAt, (*pacer).connect)
 	return at, what
@@ -347,7 +345,7 @@ func (p *pacer) run() time.Duration {
 		at, do := p.next()
 		if do == nil {
 			possible := func() bool {
-				p.schedule()
+				p.w.Do(p.scheduleLocked)
 				_, do := p.next()
 				return do != nil
 			}
@@ -360,7 +358,7 @@ func (p *pacer) run() time.Duration {
 		w.NextTurn()
 		w.DrainStir()
 		if wait := at - p.recorder.now(); wait > 0 && w.Pass(wait) {
-			p.schedule() // a timer of the lock or of the library has fired before
+			p.w.Do(p.scheduleLocked) // a timer of the lock or of the library has fired before
 			continue
 		}
 		w.NextTurn()
@@ -432,12 +430,12 @@ func (p *pacer) request(c *pacedClient) {
 	synctest.Wait() // the server has answered
 	w.Do(func() {
 		p.recorder.executed(c.Client, request)
-		p.worksLocked(c, request)
+		p.answersDueLocked(c, request)
 	})
 }
 
-// arrives delivers the next packet of a client's way down, or loses it.
-func (p *pacer) arrives(c *pacedClient) {
+// deliver delivers the next packet of a client's way down, or loses it.
+func (p *pacer) deliver(c *pacedClient) {
 	w, lose := p.w, false
 	w.Do(func() {
 		if lose = c.loseReply && !c.Line.Down[0].IsEvent; lose {
@@ -445,7 +443,7 @@ func (p *pacer) arrives(c *pacedClient) {
 			w.Happened++
 			w.CutLocked(c.Client)
 		} else {
-			w.ArrivesLocked(c.Client)
+			w.DeliverLocked(c.Client)
 		}
 	})
 	if lose {

@@ -154,8 +154,8 @@ func (r *recorder) Violation(v player.Violation, known string) {
 	}
 }
 
-// departs notes a packet that departs, and gives it its number.
-func (r *recorder) departs(c *player.Client, p *player.Frame, kind string) {
+// addPacket adds a packet that departs now, and gives it its number.
+func (r *recorder) addPacket(c *player.Client, p *player.Frame, kind string) {
 	out := Packet{ID: len(r.film.Packets) + 1, Client: c.Name, Kind: kind, Op: p.Op.String(), Path: p.Path, Watch: p.Watch,
 		Who: p.Tag, Sent: r.now(), Pending: true}
 	if len(c.Contenders) == 1 {
@@ -203,7 +203,7 @@ func (r *recorder) Answer() {
 // Sent notes a request. A pacer does that itself when it gives the request its instant.
 func (r *recorder) Sent(c *player.Client, p *player.Frame) {
 	if r.slots {
-		r.departs(c, p, "request")
+		r.addPacket(c, p, "request")
 	}
 }
 
@@ -226,7 +226,7 @@ func (r *recorder) Depart() {
 		}
 		for i := range c.Line.Down {
 			if p := &c.Line.Down[i]; p.ID == 0 {
-				r.departs(c, p, p.Kind())
+				r.addPacket(c, p, p.Kind())
 			}
 		}
 	}
@@ -400,7 +400,7 @@ func (r *recorder) State(k *player.Contender, text i18n.Text) {
 	c.marks = append(c.marks, Mark{Kind: "state", Who: k.Name, State: cmp.Or(state, k.State), Text: text})
 }
 
-// Noted puts the changes of a contender into the film, and notes if it has noticed a loss.
+// Noted puts the changes of a contender into the film, and the loss of its lock if it has noticed that.
 func (r *recorder) Noted(k *player.Contender) {
 	c := r.contenders[k]
 	for _, m := range c.marks {

@@ -28,8 +28,8 @@ func Measured(contenders int) Pace {
 	}
 }
 
-// worksLocked gives the server's answers to a request, which it has just carried out, their instant.
-func (p *pacer) worksLocked(c *pacedClient, request player.Frame) {
+// answersDueLocked sets the instant at which the server sends its answers to a request that it has just carried out.
+func (p *pacer) answersDueLocked(c *pacedClient, request player.Frame) {
 	if p.Server == nil {
 		return
 	}

@@ -28,9 +28,9 @@ type Place struct {
 	Func string `json:"func"`
 }
 
-// mostPointers is the number of contenders up to which a film shows where each of them
-// is. In a crowd nobody follows them, and looking takes longer than the run.
-const mostPointers = 12
+// mostFollowed is how many contenders a film may have to show the line at which each of them is. Nobody
+// follows more of them, and to look where they are takes longer than the run.
+const mostFollowed = 12
 
 // sourceRoot is the beginning of the paths of this module's files in a stack.
 var sourceRoot = func() string {
@@ -46,7 +46,7 @@ var stackTexts = sync.Pool{New: func() any { b := make([]byte, 1<<20); return &b
 
 // noteWhere notes where each contender is. All goroutines must have got as far as they can.
 func (r *recorder) noteWhere() {
-	if len(r.w.Contenders) > mostPointers || !r.moved() {
+	if len(r.w.Contenders) > mostFollowed || !r.moved() {
 		return
 	}
 	byGoroutine := make(map[string]*player.Contender, len(r.w.Contenders))
@@ -111,7 +111,7 @@ func lockFrames(stack []byte) (list []Place) {
 		}
 		name := lines[i][:strings.LastIndexByte(lines[i], '(')] // the arguments have no parentheses in them
 		name = name[strings.LastIndexByte(name, '.')+1:]
-		list = append(list, Place{file, line, name})
+		list = append(list, Place{File: file, Line: line, Func: name})
 	}
 	return list
 }
@@ -136,5 +136,5 @@ func (r *recorder) place(k *player.Contender, list []Place) {
 		}
 		at = append(at, i)
 	}
-	r.film.Where = append(r.film.Where, Where{r.now(), k.Name, at})
+	r.film.Where = append(r.film.Where, Where{From: r.now(), Who: k.Name, At: at})
 }

@@ -42,7 +42,7 @@ func (w *Player) enabled() []action {
 
 // actionsLocked lists what a client and its contenders can do.
 func (w *Player) actionsLocked(c *Client) (list []action) {
-	add := func(who, what string, do func()) { list = append(list, action{who, what, "", do}) }
+	add := func(who, what string, do func()) { list = append(list, action{who: who, what: what, do: do}) }
 	l := c.Line
 	cutOff := l.CutOffLocked()
 	switch {
@@ -63,7 +63,7 @@ func (w *Player) actionsLocked(c *Client) (list []action) {
 		add(c.Name, l.Down[0].Kind(), func() {
 			w.mu.Lock()
 			w.SortEvents(l.Down)
-			w.ArrivesLocked(c)
+			w.DeliverLocked(c)
 			w.mu.Unlock()
 		})
 	}
@@ -96,20 +96,15 @@ func (w *Player) faultsOfAllLocked() (list []action) {
 	}
 	for _, f := range []Fault{Pause, Day} {
 		if slices.Contains(w.Kinds, f) {
-			list = append(list, action{"all", string(f), f, func() { w.pause(f) }})
+			list = append(list, action{who: "all", what: string(f), fault: f, do: func() { w.pause(f) }})
 		}
 	}
 	if slices.Contains(w.Kinds, Remake) {
 		if node, ok := w.Srv.Node(w.lockPath()); ok && node.Container && node.Stat.Cversion > 0 && node.Stat.NumChildren == 0 {
-			list = append(list, action{"server", string(Remake), Remake, w.remake})
+			list = append(list, action{who: "server", what: string(Remake), fault: Remake, do: w.remake})
 		}
 	}
 	return list
-}
-
-// mayLocked reports whether a fault of this kind may happen in the world, once more.
-func (w *Player) mayLocked(f Fault) bool {
-	return slices.Contains(w.Kinds, f) && (w.Each == 0 || w.Run.Facts.Happened(f) < w.Each)
 }
 
 // faultsLocked lists the faults that may happen to a client now.
@@ -121,8 +116,8 @@ func (w *Player) faultsLocked(c *Client) (list []action) {
 		return nil // no contender depends on the client any more
 	}
 	add := func(who string, f Fault, do func()) {
-		if w.mayLocked(f) {
-			list = append(list, action{who, string(f), f, do})
+		if slices.Contains(w.Kinds, f) && (w.Each == 0 || w.Run.Facts.Happened(f) < w.Each) {
+			list = append(list, action{who: who, what: string(f), fault: f, do: do})
 		}
 	}
 
@@ -187,13 +182,13 @@ func (w *Player) gap(name string) {
 		for slices.ContainsFunc(w.gaps, func(g *gap) bool { return g.name == name }) {
 			name += "'" // another goroutine is kept there
 		}
-		w.gaps = append(w.gaps, &gap{name, gate, goid()})
+		w.gaps = append(w.gaps, &gap{name: name, gate: gate, goid: goid()})
 	})
 }
 
 // goOn lets a goroutine continue from its gap.
 func (w *Player) goOn(g *gap) action {
-	return action{"gap " + g.name, "go on", "", func() {
+	return action{who: "gap " + g.name, what: "go on", do: func() {
 		w.mu.Lock()
 		w.Foot.Everything = true
 		w.gaps = slices.DeleteFunc(w.gaps, func(h *gap) bool { return h == g })

@@ -7,17 +7,16 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
-	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/i18n"
 )
 
-// The calls of a contender's script, and what is wrong with their results.
+// This file has the calls of a contender's script, and checks their results.
 
-// getIn calls Lock or TryLock, and reports whether the contender is inside then.
+// getIn calls Lock or TryLock, and reports whether the contender has got the lock.
 func (k *Contender) getIn(op Op) bool {
 	w := k.w
 	ctx, cancel := context.WithCancel(context.Background())
-	if w.Lock.Lenient { // of a student: the looks at ctx are counted, and the cause of its end is not ctx.Err()
+	if w.Lock.Lenient { // its looks at ctx are counted, and context.Cause differs from ctx.Err
 		inner, end := context.WithCancelCause(context.Background())
 		ctx, cancel = &lookedAt{inner, k}, func() { end(errCause) }
 	}
@@ -108,7 +107,7 @@ func (k *Contender) enter() bool {
 	return true
 }
 
-// Does says what a contender does whose Lock or TryLock has succeeded. A lock may have words of its own for it.
+// Does says what a contender does once its Lock or TryLock has succeeded. A lock may have words of its own for that.
 func Does(lock Lock) i18n.Text {
 	if l, ok := lock.(interface{ Does() i18n.Text }); ok {
 		return l.Does()
@@ -190,12 +189,12 @@ func (k *Contender) letGo() bool {
 	}
 }
 
-// unlocked reports whether an Unlock that has returned err has ended the hold, and notes what it says then. Lost: the
-// lock was lost before the first Unlock.
+// unlocked reports whether an Unlock that has returned err has ended the hold. If so, it notes what err says. lost
+// reports whether the lock was lost before the first call of Unlock.
 func (k *Contender) unlocked(err error, faulted, lost bool) bool {
 	w := k.w
 	w.mu.Lock()
-	stillHeld := w.Lock.Requeues && k.lostSignal != nil && !bubble.IsClosed(k.lostSignal) && !k.Lost
+	stillHeld := w.Lock.Requeues && k.lostSignal != nil && !k.notified() && !k.Lost
 	held := k.held
 	w.mu.Unlock()
 	stillHeld = stillHeld && w.sessionLives(held) // without mu: a server that closes a line has its own lock, and waits for mu

@@ -11,14 +11,14 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// checkLocked checks a state in which all have got as far as they can.
+// checkLocked checks the state after an action, when all goroutines have got as far as they can.
 func (w *Player) checkLocked() {
 	if w.free {
 		return
 	}
 	holders, outlived := w.holdersLocked()
 	if w.Lock.tooMany(holders) && !w.Apart {
-		w.ViolateLocked(Violation{Kind: TwoHolders, What: AtOnce(holders)})
+		w.ViolateLocked(Violation{Kind: TwoHolders, What: i18n.Textf("%s hold the lock at once", And(holders))})
 	}
 	if len(outlived) > 0 && len(holders) > 0 && !w.Apart && !slices.Contains(w.Run.Known, Outlived.Text()) {
 		w.knownLocked(Outlived.Text(), Violation{Kind: Outlived, Who: outlived[0],
@@ -45,13 +45,13 @@ func (w *Player) checkLocked() {
 	}
 }
 
-// holdersLocked lists the contenders that hold the lock, each owner once, and
-// those whose session has ended while they held it and whose Lost is not closed.
+// holdersLocked returns the contenders that hold the lock, one for each owner. outlived are those whose
+// session has ended while they held the lock, and that cannot have noticed it.
 func (w *Player) holdersLocked() (holders, outlived []string) {
 	for _, k := range w.Contenders {
 		switch {
 		case k.State != Inside:
-		case k.lostSignal != nil && bubble.IsClosed(k.lostSignal): // it is notified
+		case k.notified(): // it knows that it does not hold the lock
 		case k.Lost || !w.sessionLives(k.held):
 			outlived = append(outlived, k.Name)
 		case !slices.Contains(holders, w.owner(k.Name)):
@@ -61,7 +61,7 @@ func (w *Player) holdersLocked() (holders, outlived []string) {
 	return holders, outlived
 }
 
-// checkWaitLocked checks a contender that waits: not for too long, and for others.
+// checkWaitLocked checks that a contender does not wait for too long, and that there is another one to wait for.
 func (w *Player) checkWaitLocked(k *Contender) {
 	if !k.company {
 		k.company = w.companyLocked(k)
@@ -81,8 +81,7 @@ func (w *Player) checkNodesLocked() {
 	for _, c := range w.Clients {
 		var inside []string
 		for _, k := range c.Contenders {
-			notified := k.lostSignal != nil && bubble.IsClosed(k.lostSignal)
-			if k.State != Inside || k.Lost || k.held != c.Conn.SessionID() || !w.sessionLives(k.held) || notified {
+			if k.State != Inside || k.Lost || k.held != c.Conn.SessionID() || !w.sessionLives(k.held) || k.notified() {
 				continue
 			}
 			if o := w.owner(k.Name); !slices.Contains(inside, o) {
@@ -102,7 +101,7 @@ func (w *Player) checkNodesLocked() {
 	}
 }
 
-// owner is the name under which a contender is opened: B is another goroutine of A if there is OneOwner.
+// owner returns the name of the owner for which a contender is opened: with OneOwner, A and B are both of the owner A.
 func (w World) owner(name string) string {
 	if w.OneOwner && name == "B" {
 		return "A"
@@ -125,7 +124,7 @@ func (s Subject) tooMany(holders []string) bool {
 	return false
 }
 
-// overtakenLocked counts for each waiter how many times a contender that called Lock later, now k, gets in first.
+// overtakenLocked counts, for each waiter that called Lock before k did, that k gets in first.
 func (w *Player) overtakenLocked(k *Contender) {
 	k.passed = 0
 	for _, o := range w.Contenders {
@@ -138,6 +137,9 @@ func (w *Player) overtakenLocked(k *Contender) {
 		}
 	}
 }
+
+// notified reports whether a holder of a Leased lock has been notified that it has lost the lock.
+func (k *Contender) notified() bool { return k.lostSignal != nil && bubble.IsClosed(k.lostSignal) }
 
 func (w *Player) sessionLives(session int64) bool {
 	_, ok := w.Srv.Ephemerals(session)
@@ -155,8 +157,8 @@ func (w *Player) nodesOf(c *Client) (nodes []string) {
 	return nodes
 }
 
-// enteredLocked checks a contender that has just got the lock: its token grows, no contender that queues before it has
-// been overtaken, and no other one has been overtaken too often.
+// enteredLocked checks a contender that has just got the lock: its token is higher than that of the last holder, its
+// node is before those of all that wait, and none that waits has been overtaken too often.
 func (w *Player) enteredLocked(k *Contender) {
 	if leased, ok := k.Lock.(Leased); ok {
 		token := leased.Token()
@@ -175,7 +177,10 @@ func (w *Player) enteredLocked(k *Contender) {
 
 	own := w.nodesOf(k.Client)
 	if len(own) == 0 {
-		w.enteredWithoutNodeLocked(k)
+		if !k.Client.faulted || k.stripped && w.sessionLives(k.Client.Conn.SessionID()) {
+			w.ViolateLocked(Violation{Kind: NodeMissing, Who: k.Name, What: i18n.Textf(
+				"%s holds the lock, and its session has no node of the lock", k.Name)})
+		}
 		return
 	}
 	if w.Lock.Permits > 1 && w.contendersBefore(own[0]) < w.Lock.Permits {
@@ -195,14 +200,7 @@ func (w *Player) enteredLocked(k *Contender) {
 	}
 }
 
-func (w *Player) enteredWithoutNodeLocked(k *Contender) {
-	if !k.Client.faulted || k.stripped && w.sessionLives(k.Client.Conn.SessionID()) {
-		w.ViolateLocked(Violation{Kind: NodeMissing, Who: k.Name, What: i18n.Textf(
-			"%s holds the lock, and its session has no node of the lock", k.Name)})
-	}
-}
-
-// contendersBefore is how many contenders have a lower number than a node.
+// contendersBefore returns how many nodes of contenders have a lower number than the node.
 func (w *Player) contendersBefore(node string) (n int) {
 	for _, name := range w.Srv.Children(w.lockPath()) {
 		if !slices.Contains(Strangers, name) && sequenceNumber(name)-sequenceNumber(node) < 0 {
@@ -212,9 +210,10 @@ func (w *Player) contendersBefore(node string) (n int) {
 	return n
 }
 
-// sequenceNumber is the sequence number in a node's name, 0 if there is none.
+// sequenceNumber returns the sequence number in a node's name, or 0. Numbers above 2³¹-1 become negative, as the
+// server's do.
 func sequenceNumber(p string) int32 {
-	n, _ := strconv.ParseInt(p[max(0, len(p)-10):], 10, 64) // the sign of -2³¹ is cut off, and 2³¹ wraps to it
+	n, _ := strconv.ParseInt(p[max(0, len(p)-10):], 10, 64) // -2147483648 has lost its sign, and 2147483648 wraps to it
 	return int32(n)
 }
 
@@ -234,11 +233,6 @@ func (w *Player) Hang() {
 	}
 	w.ViolateLocked(Violation{Kind: Hang, Who: who[0], What: what})
 	w.Run.Known = slices.Compact(w.Run.Known)
-}
-
-// AtOnce is what two holders are said to do.
-func AtOnce(holders []string) i18n.Text {
-	return i18n.Textf("%s hold the lock at once", And(holders))
 }
 
 // And names contenders or clients: "A, B and C" is said as "A and B and C".
@@ -281,7 +275,8 @@ func (w *Player) checkEnd() {
 		}
 	}
 
-	if r, s, n := w.Run, w.Lock, w.Number(); w.Happened == 0 && !w.Missing && !w.Apart && len(w.Scripts) == 0 {
+	r, s, n := w.Run, w.Lock, w.Number()
+	if predicted := !w.Missing && !w.Apart && len(w.Scripts) == 0; predicted && w.Happened == 0 {
 		if s.Requests != nil && r.Requests > s.Requests(n) {
 			w.ViolateLocked(Violation{Kind: Costly, What: i18n.Textf("%d requests, at most %d are predicted", r.Requests, s.Requests(n))})
 		}

@@ -10,14 +10,16 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// Connect is zk.Connect without its waste: that makes a buffer of 1.5 MB before it looks
-// at the option that asks for a smaller one. To clear it would take a third of the time of a
-// schedule. All that the client does from then on is the library's.
+// Connect is zk.Connect, except that it allocates no buffer of 1.5 MB: zk.Connect does so before it
+// reads the option for a smaller one. To clear that buffer would take a third of the time of a
+// schedule. The goroutines of the client are the library's own.
 func Connect(servers []string, timeout time.Duration, options ...func(*zk.Conn)) (*zk.Conn, error) {
 	c := new(zk.Conn)
 	fields := reflect.ValueOf(c).Elem()
 	fields.Set(reflect.ValueOf(blank()).Elem())
-	set := func(f, own reflect.Value) { reflect.NewAt(f.Type(), unsafe.Pointer(f.UnsafeAddr())).Elem().Set(own) }
+	set := func(field, to reflect.Value) { // also an unexported one
+		reflect.NewAt(field.Type(), unsafe.Pointer(field.UnsafeAddr())).Elem().Set(to)
+	}
 	for i := range fields.NumField() {
 		switch f := fields.Field(i); {
 		case f.Kind() == reflect.Chan && !f.IsNil():
@@ -44,7 +46,7 @@ func Connect(servers []string, timeout time.Duration, options ...func(*zk.Conn))
 	return c, nil
 }
 
-// blank is a client that zk.Connect has made and not started.
+// blank returns a client that zk.Connect has made and not started.
 var blank = sync.OnceValue(func() (made *zk.Conn) {
 	zk.Connect([]string{"nowhere"}, 0, zk.WithHostProvider(noHosts{}), zk.WithMaxConnBufferSize(0), func(c *zk.Conn) { made = c })
 	return made

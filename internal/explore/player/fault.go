@@ -5,11 +5,11 @@ import (
 	"errors"
 	"math"
 	"path"
+	"slices"
 	"strings"
 	"testing/synctest"
 	"time"
 
-	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/jute"
 )
@@ -25,8 +25,7 @@ func (w *Player) endContext(k *Contender) {
 	cancel()
 }
 
-// endAtLook ends the ctx of a contender after the n-th time from now that its lock asks
-// ctx.Err: that call still returns nil.
+// endAtLook has the ctx of a contender end with the n-th call of its Err from now on, which still returns nil.
 func (w *Player) endAtLook(k *Contender, n int) {
 	w.Do(func() {
 		k.looks = n
@@ -43,7 +42,7 @@ type lookedAt struct {
 	k *Contender
 }
 
-// Err ends the ctx at the last look that was asked for, and returns nil then.
+// Err counts the looks of endAtLook. At the last one it ends the ctx, and returns nil once more.
 func (c *lookedAt) Err() error {
 	k := c.k
 	k.w.mu.Lock()
@@ -62,7 +61,7 @@ func (c *lookedAt) Err() error {
 	return c.Context.Err()
 }
 
-// tamper is NodeGoes or NodeSet: it deletes a contender's nodes, as an administrator does, or writes their data again.
+// tamper carries out NodeGoes or NodeSet: somebody deletes the nodes of a contender, or writes their data again.
 func (w *Player) tamper(k *Contender, f Fault) {
 	happens, change := i18n.Text("has the node %s, whose data somebody writes again"), w.Srv.Touch
 	w.mu.Lock()
@@ -177,14 +176,14 @@ func (w *Player) expire(c *Client) {
 // LateLossLocked notes a violation for each holder that is not notified of the end of its session.
 func (w *Player) LateLossLocked(c *Client) {
 	for _, k := range c.Contenders {
-		if k.lostSignal != nil && !bubble.IsClosed(k.lostSignal) && w.Lock.Timed && k.State == Inside {
+		if k.lostSignal != nil && !k.notified() && w.Lock.Timed && k.State == Inside {
 			w.ViolateLocked(Violation{Kind: LateLoss, Who: k.Name, What: i18n.Textf(
 				"%s is not notified that it has lost the lock, though its session has expired", k.Name)})
 		}
 	}
 }
 
-// endLocked notes what the end of a session changes, for expire and stop.
+// endLocked notes the end of a session, and what that changes at once. expire and stop call it.
 func (w *Player) endLocked(c *Client, how i18n.Text) {
 	w.LogLocked(Entry{Who: c.Name, Kind: "note", Text: how})
 	c.FaultLocked()
@@ -254,19 +253,15 @@ func (w *Player) letPass(c *Client, d time.Duration, most int) {
 	for deadline := time.Now().Add(d); ; {
 		w.Settle()
 		w.mu.Lock()
-		var next *Client
-		for _, o := range w.Clients {
-			if o != c && len(o.Line.Up) > 0 && !o.Line.Broken && !o.Stopped && !o.stalled {
-				next = o
-				break
-			}
-		}
+		next := slices.IndexFunc(w.Clients, func(o *Client) bool {
+			return o != c && len(o.Line.Up) > 0 && !o.Line.Broken && !o.Stopped && !o.stalled
+		})
 		w.mu.Unlock()
-		if next != nil {
+		if next >= 0 {
 			if most--; most < 0 {
 				return
 			}
-			w.Request(next)
+			w.Request(w.Clients[next])
 			continue
 		}
 		w.DrainStir()

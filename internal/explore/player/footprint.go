@@ -37,8 +37,8 @@ func (f *Footprint) client(c *Client) { f.Clients |= 1 << c.Index }
 // request adds what a request does at the server.
 func (f *Footprint) request(p Frame) {
 	dir := path.Dir(p.Path)
-	node := func(at string, mode byte) { f.Access = append(f.Access, Access{at, false, mode}) }
-	list := func(at string, mode byte) { f.Access = append(f.Access, Access{at, true, mode}) }
+	node := func(at string, mode byte) { f.Access = append(f.Access, Access{Path: at, Mode: mode}) }
+	list := func(at string, mode byte) { f.Access = append(f.Access, Access{Path: at, Kids: true, Mode: mode}) }
 	switch p.Op {
 	case jute.OpGetData, jute.OpExists:
 		node(p.Path, 'r')

@@ -29,9 +29,8 @@ type Player struct {
 	stir chan struct{} // has room for one: something has happened since DrainStir
 	// Paced: only the film of the schedule is needed, and there is no log.
 	Paced bool
-	// In a paced run: something has changed since the contenders were checked (Unnoted), and since
-	// the packets were given their instants (Unscheduled). With a hundred contenders that takes
-	// a while, and most packets concern one of them.
+	// In a paced run: something has changed since the contenders were checked (Unnoted), or since the packets got
+	// their instants (Unscheduled). Both take a while with a hundred contenders, and most packets concern one of them.
 	Unnoted, Unscheduled bool
 
 	Happened int               // how many faults
@@ -107,7 +106,7 @@ func (w *Player) Play(choose Chooser, acted func(n int, f Footprint)) {
 		if len(r.Points) >= maxPoints {
 			v := Violation{Kind: Endless, What: i18n.Textf("%d actions, and no end", len(r.Points))}
 			if waiter := w.waitsInVain(actions); waiter != "" {
-				v = Violation{Hang, waiter, i18n.Textf("nothing goes on but a loop that does not wake %s", waiter)}
+				v = Violation{Kind: Hang, Who: waiter, What: i18n.Textf("nothing goes on but a loop that does not wake %s", waiter)}
 			}
 			w.Violate(v)
 			break
@@ -238,7 +237,7 @@ func (w *Player) Settle() {
 					w.SortEvents(l.Down)
 					w.Camera.Answer()
 					for len(l.Down) > 0 {
-						w.ArrivesLocked(c)
+						w.DeliverLocked(c)
 					}
 					again = true
 				}
@@ -254,8 +253,8 @@ func (w *Player) Settle() {
 	}
 }
 
-// ArrivesLocked delivers the first packet of a client's way down.
-func (w *Player) ArrivesLocked(c *Client) {
+// DeliverLocked delivers the first packet of a client's way down.
+func (w *Player) DeliverLocked(c *Client) {
 	p := c.Line.answerLocked()
 	w.Foot.client(c)
 	if w.Paced {

@@ -27,7 +27,7 @@ func InBubble(t *testing.T, config World, playIt func(w *Player)) (r *Run) {
 	return inBubble(t, config, nil, playIt)
 }
 
-// longest is the virtual time after which a play does not end. The server's tick is a day.
+// longest is the virtual time after which a play is taken not to end. It is long because the server's tick is a day.
 const longest = 100 * 365 * day
 
 // inBubble is InBubble. If the play does not end, doing says what was played.

@@ -40,7 +40,7 @@ type Subject struct {
 	// may let others run stops there until the explorer chooses to let it go on. End is called when the schedule is over:
 	// goroutines of the lock that wait must exit then.
 	Begin func(gap func(name string)) (end func())
-	// Queue: contenders are let in in the order of their nodes' numbers.
+	// Queue: contenders get the lock in the order of their nodes' numbers.
 	Queue bool
 	// Requeues: an error of the connection or the session is not an error of Lock,
 	// TryLock or Unlock; they try again. Otherwise they may fail after a fault.
@@ -58,8 +58,8 @@ type Subject struct {
 	Permits int
 	// Together, if it is not nil, reports whether two contenders may be inside at once, as two readers may.
 	Together func(a, b string) bool
-	// Lenient: the lock is a student's attempt. Whatever is right is accepted: it may try again after a fault or not,
-	// clean up later, wait for timers, and draw random names, so that its schedules need not repeat.
+	// Lenient: the lock is a student's attempt. Any right behaviour is accepted: the lock may try again after a fault
+	// or not, clean up later, wait for timers, and draw random names, so that its schedules need not repeat.
 	Lenient bool
 	// Closes: Unlock closes the client, after a Lock that failed, too.
 	Closes bool

@@ -69,7 +69,7 @@ var handedOn = player.Known{
 	},
 }
 
-// OfPlain is a kind of plain lock. newLock makes a contender.
+// OfPlain returns a kind of plain lock as a Subject. newLock makes a contender.
 func OfPlain[L Plain](name string, newLock func(conn *zk.Conn, path string) L, notLocked error) player.Subject {
 	return player.Subject{
 		Name:  name,
@@ -81,7 +81,7 @@ func OfPlain[L Plain](name string, newLock func(conn *zk.Conn, path string) L, n
 	}
 }
 
-// Naive is step 1.
+// Naive returns step 1 as a Subject.
 func Naive() player.Subject {
 	s := OfPlain("naive", naive.New, naive.ErrNotLocked)
 	s.Requests = func(n int) int { return n*n + 2*n }     // as the package's comment derives it
@@ -90,7 +90,7 @@ func Naive() player.Subject {
 	return s
 }
 
-// Herd is step 2.
+// Herd returns step 2 as a Subject.
 func Herd() player.Subject {
 	s := OfPlain("herd", herd.New, herd.ErrNotLocked)
 	s.Requests = func(n int) int { return n*n + n + 1 }
@@ -99,7 +99,7 @@ func Herd() player.Subject {
 	return s
 }
 
-// Predecessor is step 3.
+// Predecessor returns step 3 as a Subject.
 func Predecessor() player.Subject {
 	s := OfPlain("predecessor", predecessor.New, predecessor.ErrNotLocked)
 	s.Requests = func(n int) int { return 5*n - 2 }
@@ -108,7 +108,7 @@ func Predecessor() player.Subject {
 	return s
 }
 
-// Reentrant is step 4. The contenders of a client share its Mutex; each is an owner.
+// Reentrant returns step 4 as a Subject. The contenders of a client share its Mutex; each is an owner.
 func Reentrant() player.Subject {
 	return player.Subject{
 		Name:      "reentrant",
@@ -116,7 +116,7 @@ func Reentrant() player.Subject {
 		Open: func(conn *zk.Conn, path string) func(string) player.Lock {
 			m := reentrant.New(conn, path)
 			owners := OfOneName(reentrant.NewOwner)
-			return func(name string) player.Lock { return &owner{m, owners(name)} }
+			return func(name string) player.Lock { return &owner{mutex: m, owner: owners(name)} }
 		},
 		NotLocked: func(err error) bool { return errors.Is(err, reentrant.ErrNotOwner) },
 		Requests:  func(n int) int { return 5*n - 2 },
@@ -138,16 +138,16 @@ func OfOneName[O any](newOwner func(name string) O) func(name string) O {
 }
 
 type owner struct {
-	m *reentrant.Mutex
-	o *reentrant.Owner
+	mutex *reentrant.Mutex
+	owner *reentrant.Owner
 }
 
-func (o *owner) Lock(context.Context) error            { return o.m.Lock(o.o) }
-func (o *owner) TryLock(context.Context) (bool, error) { return o.m.TryLock(o.o) }
-func (o *owner) Unlock(context.Context) error          { return o.m.Unlock(o.o) }
+func (o *owner) Lock(context.Context) error            { return o.mutex.Lock(o.owner) }
+func (o *owner) TryLock(context.Context) (bool, error) { return o.mutex.TryLock(o.owner) }
+func (o *owner) Unlock(context.Context) error          { return o.mutex.Unlock(o.owner) }
 
 // Variables is how many times the owner holds the lock.
-func (o *owner) Variables() []film.Variable { return holdsVariable(o.m.Holds(o.o)) }
+func (o *owner) Variables() []film.Variable { return holdsVariable(o.mutex.Holds(o.owner)) }
 
 func holdsVariable(n int) []film.Variable {
 	if n == 0 {
@@ -156,10 +156,10 @@ func holdsVariable(n int) []film.Variable {
 	return []film.Variable{{Name: "holds", Value: strconv.Itoa(n)}}
 }
 
-// Timeout is step 5.
+// Timeout returns step 5 as a Subject.
 func Timeout() player.Subject { return TimeoutIn(player.SessionTimeout) }
 
-// TimeoutIn is step 5 with sessions of another timeout.
+// TimeoutIn is Timeout with another session timeout.
 func TimeoutIn(session time.Duration) player.Subject {
 	return player.Subject{
 		Name:  "timeout",
@@ -212,10 +212,10 @@ func (c *contender) Unlock(ctx context.Context) error {
 func (c *contender) Token() int64          { return c.lease.Token() }
 func (c *contender) Lost() <-chan struct{} { return c.lease.Lost() }
 
-// Zklock is the complete lock. The contenders of a client share its Mutex; each is an owner.
+// Zklock returns the complete lock as a Subject. The contenders of a client share its Mutex; each is an owner.
 func Zklock() player.Subject { return ZklockIn(player.SessionTimeout) }
 
-// ZklockIn is the complete lock with sessions of another timeout.
+// ZklockIn is Zklock with another session timeout.
 func ZklockIn(session time.Duration) player.Subject { return ZklockWith(session) }
 
 // ZklockWith is ZklockIn with options of the lock.
@@ -229,7 +229,7 @@ func ZklockWith(session time.Duration, options ...zklock.Option) player.Subject 
 				panic(err) // the path is a constant
 			}
 			owners := OfOneName(zklock.NewOwner)
-			return func(name string) player.Lock { return &leaseLock{m: m, o: owners(name)} }
+			return func(name string) player.Lock { return &leaseLock{mutex: m, owner: owners(name)} }
 		},
 		NotLocked: func(err error) bool { return errors.Is(err, zklock.ErrLost) || errors.Is(err, errNoLease) },
 		Queue:     true,
@@ -244,8 +244,8 @@ func ZklockWith(session time.Duration, options ...zklock.Option) player.Subject 
 var errNoLease = errors.New("steps: there is no lease")
 
 type leaseLock struct {
-	m      *zklock.Mutex
-	o      *zklock.Owner
+	mutex  *zklock.Mutex
+	owner  *zklock.Owner
 	leases []*zklock.Lease // those to unlock, the last first
 }
 
@@ -260,10 +260,10 @@ func (l *leaseLock) add(lease *zklock.Lease, err error) error {
 // Lease is the last one.
 func (l *leaseLock) Lease() *zklock.Lease { return l.leases[len(l.leases)-1] }
 
-func (l *leaseLock) Lock(ctx context.Context) error { return l.add(l.m.Lock(ctx, l.o)) }
+func (l *leaseLock) Lock(ctx context.Context) error { return l.add(l.mutex.Lock(ctx, l.owner)) }
 
 func (l *leaseLock) TryLock(ctx context.Context) (bool, error) {
-	err := l.add(l.m.TryLock(ctx, l.o))
+	err := l.add(l.mutex.TryLock(ctx, l.owner))
 	if errors.Is(err, zklock.ErrHeld) {
 		return false, nil
 	}

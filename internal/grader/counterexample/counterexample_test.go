@@ -78,7 +78,7 @@ func TestFindAloneIsNotEnough(t *testing.T) {
 // article, in the task's world.
 func TestNoPublishedSceneIsAnAnswer(t *testing.T) {
 	for _, task := range locks.Tasks {
-		for _, s := range scenes.All {
+		for _, s := range scenes.WithScene {
 			l := testenv.Must(locks.Find(s.ID))(t)
 			require.Contains(t, Play(t, task.Number, l.Open().String()).Words.String(), "the link is of the lock", "%s", s.ID)
 			a := task.Lock.Open()

@@ -37,7 +37,7 @@ var scriptFiles embed.FS
 var values = template.FuncMap{
 	"scene": scene,
 	"json":  quoted,
-	"bugs":  func() []scenes.Bug { return everyThird(scenes.All) },
+	"bugs":  func() []scenes.Bug { return everyThird(scenes.WithScene) },
 	"bug":   scenes.Get,
 	"level": func(lock string) scenes.Level { return scenes.Get(lock).Level },
 	"told": func() []locks.Lock { // those that have a story
@@ -69,7 +69,7 @@ var values = template.FuncMap{
 		a.Faults, a.Choices = faults, a.Choices[:len(a.Choices)-1]
 		return a.String()
 	},
-	"levels": func() int { return len(scenes.All) + len(locks.Tasks) + 2 }, // two cannot be won
+	"levels": func() int { return len(scenes.WithScene) + len(locks.Tasks) + 2 }, // two cannot be won
 	"phrases": func() (phrases []string, err error) { // those of the guide, in its order
 		text, err := os.ReadFile("../../../docs/reading-guide.md")
 		for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(string(text), -1) {

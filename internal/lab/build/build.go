@@ -134,11 +134,11 @@ func (b *Builder) compile(ctx context.Context, exercises string) ([]byte, error)
 	return os.ReadFile(out)
 }
 
-// compressed is some bytes in the form of gzip.
+// compressed returns b in gzip's format.
 func compressed(b []byte) []byte {
 	var out bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // a level of gzip
-	z.Write(b)                                              // to memory
+	z, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // the level is valid
+	z.Write(b)                                              // to memory, which does not fail
 	z.Close()
 	return out.Bytes()
 }

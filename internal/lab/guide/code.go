@@ -24,29 +24,29 @@ type Excerpt struct {
 	Zh     map[int]string `json:"zh,omitempty"`     // its comments in Chinese, as Comments has them
 }
 
-// A source is a file that was read.
+// A source is the text of a file, and its parts.
 type source struct {
 	text  string
 	parts []Excerpt // of a Go file what it declares, by names without receivers; of a page its blocks of code, by headings
 }
 
-// A reader reads the files that the guide names in a checkout.
-type reader struct {
-	root  string
-	files map[string]*source
+// A checkout has the files that the guide names.
+type checkout struct {
+	root string
+	read map[string]*source // by path, those that have been read
 }
 
 // source reads a file, if it has not been read yet.
-func (r *reader) source(file string) (*source, error) {
-	if s, ok := r.files[file]; ok {
+func (c *checkout) source(file string) (*source, error) {
+	if s, ok := c.read[file]; ok {
 		return s, nil
 	}
-	text, err := os.ReadFile(filepath.Join(r.root, filepath.FromSlash(file)))
+	text, err := os.ReadFile(filepath.Join(c.root, filepath.FromSlash(file)))
 	if err != nil {
 		return nil, err
 	}
 	s := &source{text: strings.ReplaceAll(string(text), "\r\n", "\n")}
-	r.files[file] = s
+	c.read[file] = s
 	if strings.HasSuffix(file, ".go") {
 		s.parts, err = Declared(file, s.text)
 	} else {
@@ -111,8 +111,8 @@ func codeBlocks(file, text string) (all []Excerpt) {
 }
 
 // excerpt returns the part of a file that a place names, with its marks.
-func (r *reader) excerpt(p place) (Excerpt, error) {
-	s, err := r.source(p.file)
+func (c *checkout) excerpt(p place) (Excerpt, error) {
+	s, err := c.source(p.file)
 	if errors.Is(err, fs.ErrNotExist) && strings.HasSuffix(p.file, "_test.go") {
 		return Excerpt{}, nil // the checkout is a copy without tests
 	}
@@ -162,14 +162,14 @@ func markedLines(text string, marks []string) (list []int, err error) {
 }
 
 // marked returns the functions of the articles' listings in which comments mark the lines of a bug.
-func (r *reader) marked(bug string) (all []Excerpt, err error) {
-	files, err := filepath.Glob(filepath.Join(r.root, filepath.FromSlash(listings), "*.go"))
+func (c *checkout) marked(bug string) (all []Excerpt, err error) {
+	files, err := filepath.Glob(filepath.Join(c.root, filepath.FromSlash(listings), "*.go"))
 	if err != nil {
 		return nil, err
 	}
 	mark := regexp.MustCompile(`[^\t].*//.*\[(?:\w+, )*` + bug + `(?:, \w+)*\]`)
 	for _, file := range files {
-		s, err := r.source(listings + filepath.Base(file))
+		s, err := c.source(listings + filepath.Base(file))
 		if err != nil {
 			return nil, err
 		}

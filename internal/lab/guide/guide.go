@@ -1,5 +1,5 @@
 // Package guide says what the reader shows for each row of docs/reading-guide.md: the lines of
-// the code, and the instant of a run.
+// the code, and the instant of a run. The reader is a page of the book: see cmd/book/reader.go.
 package guide
 
 import (
@@ -23,15 +23,15 @@ type Row struct {
 	Code    []Excerpt  `json:"code,omitempty"`    // of this project
 	Listing []Excerpt  `json:"listing,omitempty"` // of the article, in Go
 	Scene   string     `json:"scene,omitempty"`   // its address in the lab, from the # on
-	Nothing locks.Text `json:"nothing,omitzero"`  // why there is nothing to see
+	Nothing locks.Text `json:"nothing,omitzero"`  // if the row has nothing to show: why
 	Figures []string   `json:"-"`                 // pictures, and sections of pages: "docs/benchmark.md#requests"
 	moment  *moment
 	at      time.Duration // the instant of the scene
 }
 
-// Fill adds to the rows of the guide what moments.txt says that they show. The root is that of a checkout.
+// Fill adds to the rows of the guide what they show, as moments.txt says. root is the folder of a checkout.
 func Fill(root string, all []Row) error {
-	r := &reader{root: root, files: make(map[string]*source)}
+	files := &checkout{root: root, read: make(map[string]*source)}
 	next := 0 // the number of the next moment
 	var faults error
 	for i := range all {
@@ -42,7 +42,7 @@ func Fill(root string, all []Row) error {
 		if next == len(moments) || moments[next].phrase != row.Phrase {
 			return fmt.Errorf("docs/reading-guide.md: the %d. phrase, %s, is not that of internal/lab/guide/moments.txt", next+1, row.Phrase)
 		}
-		if err := r.show(row, &moments[next]); err != nil {
+		if err := files.show(row, &moments[next]); err != nil {
 			faults = errors.Join(faults, fmt.Errorf("%s, %s: %w", row.Name, row.Phrase, err))
 		}
 		next++
@@ -51,7 +51,7 @@ func Fill(root string, all []Row) error {
 }
 
 // show adds to a row what its moment says.
-func (r *reader) show(row *Row, m *moment) (err error) {
+func (c *checkout) show(row *Row, m *moment) (err error) {
 	row.moment, row.Nothing = m, nothingToSee[m.phrase]
 	if row.Scene, row.at, err = m.address(); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (r *reader) show(row *Row, m *moment) (err error) {
 			row.Figures = append(row.Figures, p.file)
 			continue
 		}
-		e, err := r.excerpt(p)
+		e, err := c.excerpt(p)
 		if err != nil {
 			return err
 		}
@@ -72,8 +72,8 @@ func (r *reader) show(row *Row, m *moment) (err error) {
 			row.Code = append(row.Code, e)
 		}
 	}
-	if len(row.Listing) == 0 { // the scene may be that of a bug: its marked lines
-		row.Listing, err = r.marked(m.scene)
+	if len(row.Listing) == 0 { // if the scene is a bug's: the lines that its listing marks
+		row.Listing, err = c.marked(m.scene)
 	}
 	return err
 }
@@ -95,7 +95,7 @@ func (m *moment) address() (string, time.Duration, error) {
 	return a.String(), at, nil
 }
 
-// sceneOf returns the address of a scene, and the instant at which its story quotes a phrase; 0: it does not.
+// sceneOf returns the address of a scene, and the instant at which its story quotes a phrase, or 0.
 func sceneOf(scene, phrase string) (a locks.Address, quoted time.Duration, err error) {
 	var stops []locks.Stop
 	if own, ok := ownScenes[scene]; ok {
@@ -106,12 +106,12 @@ func sceneOf(scene, phrase string) (a locks.Address, quoted time.Duration, err e
 			stops = locks.Openings[0].Stops
 		}
 	} else {
-		l, err := locks.Find(scene)
+		lock, err := locks.Find(scene)
 		if err != nil {
 			return a, 0, err
 		}
-		if a = l.Open(); l.Story != nil {
-			a, stops = l.Tell(), l.Story.Stops
+		if a = lock.Open(); lock.Story != nil {
+			a, stops = lock.Tell(), lock.Story.Stops
 		}
 	}
 	for _, stop := range stops {

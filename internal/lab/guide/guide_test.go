@@ -148,9 +148,9 @@ func TestMoments(t *testing.T) {
 
 // Each comment of a step has its Chinese, and each name of ours beside an article's is in the code.
 func TestCommentsAndNames(t *testing.T) {
-	r, used := &reader{root: "../../..", files: make(map[string]*source)}, make(map[string]bool)
+	c, used := &checkout{root: "../../..", read: make(map[string]*source)}, make(map[string]bool)
 	for _, file := range []string{step1, step2, step3, step4, step5} {
-		s := testenv.Must(r.source(file))(t)
+		s := testenv.Must(c.source(file))(t)
 		for line, remark := range remarks(s.text) {
 			assert.Regexp(t, `\p{Han}`, Comments(s.text)[line], "%s:%d: comments.zh-CN.txt has not: %s", file, line+1, remark)
 			used[remark] = true
@@ -162,6 +162,6 @@ func TestCommentsAndNames(t *testing.T) {
 	}
 	for line := range strings.Lines(counterparts) {
 		f := strings.Fields(line)
-		require.NoError(t, testenv.Err(r.excerpt(placeIn(f[2], f[3]))), line)
+		require.NoError(t, testenv.Err(c.excerpt(place{file: f[2], name: f[3]})), line)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"example.com/zklock/internal/lab/locks"
 )
 
-// A moment is what the reader shows for a phrase: lines of the code, and an instant of
-// a run. TestMoments holds it to the films.
+// A moment is what the reader shows for a phrase: lines of the code, and an instant of a run.
+// TestMoments compares it with the films.
 type moment struct {
 	phrase string
 	// scene is the name of a lock or of a bug, whose story is played, or of one of ownScenes; "" is an empty stage.
@@ -25,8 +25,6 @@ type place struct {
 	file, name string
 	marks      []string // each is a part of the line to mark, or "first … last" of several lines
 }
-
-func placeIn(file, name string, marks ...string) place { return place{file, name, marks} }
 
 const (
 	step1 = "01-naive-ephemeral/lock.go"
@@ -64,7 +62,7 @@ func readMoments(text string) (all []moment) {
 		}
 		parts := strings.Split(cell, " | ")
 		file, name, _ := strings.Cut(parts[0], " ")
-		return placeIn(file, name, parts[1:]...)
+		return place{file: file, name: name, marks: parts[1:]}
 	}
 	for line := range strings.Lines(text) {
 		cells := append(strings.Split(strings.TrimSpace(line), "\t"), "", "", "") // a row may end early

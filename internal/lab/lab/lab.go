@@ -130,8 +130,8 @@ func runParts(t *testing.T, s locks.Scene, progress func(any)) (*Part, error) {
 	return nextPart(whole), nil
 }
 
-// completeWorld puts the lock that a world names into it, and returns its entry in the catalogue.
-// A world with too many contenders for the page is an error.
+// completeWorld sets the lock that a world names, and returns its entry in the catalogue. It fails if
+// the world has too many contenders for the page.
 func completeWorld(w *player.World) (locks.Lock, error) {
 	l, err := locks.Find(w.Name)
 	if err != nil {

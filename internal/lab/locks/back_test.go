@@ -17,7 +17,7 @@ import (
 // TestEachScheduleCanBeTakenBack: when a reader takes back the last choices, the lab plays the schedule without
 // them, and offers the next one again. A client that it offers to reconnect is not drawn as connected.
 func TestEachScheduleCanBeTakenBack(t *testing.T) {
-	for _, s := range scenes.All {
+	for _, s := range scenes.WithScene {
 		choices := s.Trace().Choices
 		for n := range choices {
 			played := testenv.Must(lab.Play(t, s.World, choices[:n]))(t)

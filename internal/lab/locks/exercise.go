@@ -100,7 +100,7 @@ func AddExercise(folder string, title Text, open Open, notLocked error) {
 	})
 }
 
-// Alone opens locks of which each contender has one for itself. Their Lock may take a ctx.
+// Alone returns an Open that makes a lock for each contender. Its Lock may take a ctx.
 func Alone[L any](open func(conn *zk.Conn, path string) L) Open {
 	return func(conn *zk.Conn, path string, _ time.Duration) func(string) player.Lock {
 		return func(string) player.Lock {
@@ -135,7 +135,7 @@ type Mutex[O any] interface {
 	Unlock(owner O) error
 }
 
-// Owned opens a Mutex for each client, and makes an owner of it for each contender.
+// Owned returns an Open that makes a Mutex for each client, and an owner for each contender.
 func Owned[M Mutex[O], O any](open func(conn *zk.Conn, path string) M, newOwner func(name string) O) Open {
 	return func(conn *zk.Conn, path string, _ time.Duration) func(string) player.Lock {
 		m, owners := open(conn, path), steps.OfOneName(newOwner)
@@ -171,12 +171,12 @@ type Semaphore interface {
 // permits is the number of permits of each semaphore that the explorer plays.
 const permits = 2
 
-// Permits opens a semaphore for each contender.
+// Permits returns an Open that makes a semaphore for each contender.
 func Permits[S Semaphore](open func(conn *zk.Conn, path string, permits int) S) Open {
 	return func(conn *zk.Conn, path string, _ time.Duration) func(string) player.Lock {
 		return func(string) player.Lock {
 			s := open(conn, path, permits)
-			return contender{s.Acquire, s.TryAcquire, s.Release}
+			return contender{lock: s.Acquire, tryLock: s.TryAcquire, unlock: s.Release}
 		}
 	}
 }
@@ -189,15 +189,16 @@ type ReadWrite interface {
 	Unlock() error
 }
 
-// ReadersAndWriters opens a read/write lock for each contender: A writes, B and C read, D writes, and so on.
+// ReadersAndWriters returns an Open that makes a read/write lock for each contender: A writes, B and C read, D
+// writes, and so on.
 func ReadersAndWriters[L ReadWrite](open func(conn *zk.Conn, path string) L) Open {
 	return func(conn *zk.Conn, path string, _ time.Duration) func(string) player.Lock {
 		return func(name string) player.Lock {
 			l := open(conn, path)
 			if isReader(name) {
-				return contender{l.RLock, neverTries, l.RUnlock}
+				return contender{lock: l.RLock, tryLock: neverTries, unlock: l.RUnlock}
 			}
-			return contender{l.Lock, neverTries, l.Unlock}
+			return contender{lock: l.Lock, tryLock: neverTries, unlock: l.Unlock}
 		}
 	}
 }
@@ -209,8 +210,8 @@ type Candidate interface {
 	Lead(ctx context.Context, lead func(ctx context.Context, term int64) error) error
 }
 
-// Candidates opens an election for each contender. The leader is the holder: its Unlock resigns, its Lost is
-// the end of the ctx that lead has, and its token is the term.
+// Candidates returns an Open that makes an election for each contender. The leader is the holder: its Unlock resigns,
+// its Lost is closed when the ctx of lead ends, and its token is the term.
 func Candidates[C Candidate](open func(conn *zk.Conn, path string, timeout time.Duration) C) Open {
 	return func(conn *zk.Conn, path string, session time.Duration) func(string) player.Lock {
 		return func(string) player.Lock { return &candidate{election: open(conn, path, session)} }

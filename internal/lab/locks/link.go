@@ -32,7 +32,7 @@ type Address struct {
 	Extra []string    // what else the page's address has, such as "t=1500ms" or "lang=zh"
 }
 
-// Open is the address of a lock's own scene.
+// Open returns the address of a lock's own scene.
 func (l Lock) Open() Address {
 	if l.Scene == nil {
 		return l.addressOf(Scene{Lock: l.Name, Contenders: 6, Seed: 1})
@@ -40,7 +40,7 @@ func (l Lock) Open() Address {
 	return l.addressOf(*l.Scene)
 }
 
-// Tell is the address of the scene of a lock's story.
+// Tell returns the address of the scene of a lock's story.
 func (l Lock) Tell() Address { return l.addressOf(l.Story.Scene) }
 
 func (l Lock) addressOf(s Scene) Address {
@@ -253,7 +253,7 @@ var fields = map[string]func(a *Address, value string) error{
 	"scripts":  func(a *Address, value string) (err error) { a.Scripts, err = parseEach(value, parseCalls); return err },
 }
 
-// items are those of a list that are not empty.
+// items returns the items of a list that are not empty.
 func items(value string) []string {
 	return slices.DeleteFunc(strings.Split(value, ","), func(s string) bool { return s == "" })
 }

@@ -104,14 +104,14 @@ func Add(locks ...Lock) {
 // All returns the catalogue by groups, and each group in the order of Add. Of the exercises, those with a goal
 // come last: the listings of exercise 11.
 func All() []Lock {
-	place := func(l Lock) int {
+	position := func(l Lock) int {
 		if l.Group == Exercises && l.Goal != nil {
 			return len(groups)
 		}
 		return slices.Index(groups, l.Group)
 	}
 	list := slices.Clone(catalogue)
-	slices.SortStableFunc(list, func(a, b Lock) int { return place(a) - place(b) })
+	slices.SortStableFunc(list, func(a, b Lock) int { return position(a) - position(b) })
 	return list
 }
 

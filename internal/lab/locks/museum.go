@@ -14,7 +14,7 @@ import (
 func listingLocks() (list []Lock) {
 	cured := Text("The lock of this project that cures it, in the same world: the schedule ends without a violation.")
 	schedules, fates, levels := scenes.Schedules(), scenes.Fates(), scenes.Levels()
-	for _, s := range scenes.All {
+	for _, s := range scenes.WithScene {
 		number := slices.IndexFunc(levels, func(b scenes.Bug) bool { return b.ID == s.ID })
 		note := Text("An article's listing. docs/bugs.md explains the bug.")
 		if s.Substitute.String() != "" {

@@ -22,7 +22,7 @@ import (
 func TestEachAddressOnThePageShowsWhatItSays(t *testing.T) {
 	addresses := regexp.MustCompile(`(?m)^#\w+=.*$`).FindAllString(site.Read(t, "docs/scenes.md"), -1)
 	const steps, zklocks = 5, 2 // zklock, and zklock-caching
-	require.Len(t, addresses, len(locks.Openings)+steps+zklocks+len(scenes.All)+len(locks.Tasks),
+	require.Len(t, addresses, len(locks.Openings)+steps+zklocks+len(scenes.WithScene)+len(locks.Tasks),
 		"the openings, the steps and two zklocks, the bugs, the locks to break of exercise 11")
 	for _, address := range addresses {
 		a := testenv.Must(locks.ParseAddress(address))(t, address)
@@ -90,7 +90,7 @@ func playBug(t *testing.T, a locks.Address, s scenes.Bug) {
 // TestACureMayReturnWhatItsWorldForbids plays each cure up to the first choice: none may show a violation there. In
 // the world of A1 no client may create a node. Its cure returns that error, which the page must not call a violation.
 func TestACureMayReturnWhatItsWorldForbids(t *testing.T) {
-	for _, s := range scenes.All {
+	for _, s := range scenes.WithScene {
 		l := testenv.Must(locks.Find(s.Ours.Name))(t)
 		a := locks.Address{Scene: *l.Scene}
 		tr, _ := explore.Play(t, a.World(), nil)

@@ -37,6 +37,6 @@ func proved(number int, name string, lock player.Subject, w player.World, what T
 		Scene: &Scene{Lock: name, Contenders: w.Contenders, Seed: 1, Kinds: w.Kinds, Faults: w.Faults},
 		Goal: &Goal{Text: "Break it: make anything go wrong.",
 			Reached: func(*player.Trace) bool { return false }},
-		Level: &Level{Level: level, Number: len(scenes.All) + len(Tasks) + number, Chapter: scenes.Chapters[scenes.CannotWin]},
+		Level: &Level{Level: level, Number: len(scenes.WithScene) + len(Tasks) + number, Chapter: scenes.Chapters[scenes.CannotWin]},
 	}
 }

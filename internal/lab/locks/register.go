@@ -22,9 +22,9 @@ type Register interface {
 	Read() (token int64, value []byte, err error)
 }
 
-// Registers opens a register for each contender: its Lock writes, A with token 34, B with 35, and so on, and its Unlock
-// reads. Once a write has been acknowledged, no read that begins later may return a lower token, and a write with a
-// lower token fails with stale.
+// Registers returns an Open that makes a register for each contender: its Lock writes, A with token 34, B with 35, and
+// so on, and its Unlock reads. Once a write has been acknowledged, no read that begins later may return a lower token,
+// and a write with a lower token fails with stale.
 func Registers[R Register](open func(conn *zk.Conn, path string) R, stale error) Open {
 	var highest *highestTokens
 	return func(conn *zk.Conn, path string, _ time.Duration) func(string) player.Lock {

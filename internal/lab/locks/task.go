@@ -60,9 +60,9 @@ func task(number int, source string, lock listings.New, w player.World, harm pla
 			fmt.Sprintf("练习 11，第 %d 个：%s", number, what.In(i18n.Chinese))),
 		Note:  note,
 		Scene: &Scene{Lock: name, Contenders: w.Contenders, Seed: 1, Kinds: w.Kinds, Faults: w.Faults},
-		Goal:  &Goal{harm, scenes.Goals[harm], explore.EndsIn(harm)}, World: w,
+		Goal:  &Goal{Kind: harm, Text: scenes.Goals[harm], Reached: explore.EndsIn(harm)}, World: w,
 		Level: &Level{
-			Number: len(scenes.All) + number - 1, Chapter: scenes.Chapters[scenes.OnYourOwn],
+			Number: len(scenes.WithScene) + number - 1, Chapter: scenes.Chapters[scenes.OnYourOwn],
 			Level: scenes.Level{Name: what, Intro: note, Victory: "No scene of the lab shows this. Say it in a sentence of " +
 				"your own: what did the code believe, and what would it have had to ask?"},
 		},

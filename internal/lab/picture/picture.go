@@ -57,7 +57,7 @@ func Draw(lang i18n.Language, alt string, panels ...Panel) string {
 	return b.String()
 }
 
-// allDone is the instant at which the last contender has unlocked.
+// allDone returns the instant at which the last contender has unlocked.
 func allDone(f *film.Film) (at time.Duration) {
 	for _, m := range f.Marks {
 		if m.Kind == "state" && m.State == "done" {
