@@ -15,37 +15,38 @@ import (
 	"example.com/zklock/internal/bugs/diagram"
 )
 
-// chineseRun is Chinese text. In a picture made of characters, a Chinese one must be as wide as two others.
+// chineseRun matches Chinese text. In a picture made of characters, a Chinese character must be as wide as two others.
 var chineseRun = regexp.MustCompile(`[\p{Han}，。、：；？！（）“”]+`)
 
-// A blocks renders the blocks of code of a page: a diagram as a picture, a scene as a frame to play it in, Go with its
-// keywords marked.
-type blocks struct {
+// A blockRenderer renders the blocks of code of a page: a diagram as a picture, a scene as a frame to play it in, Go
+// with its keywords marked.
+type blockRenderer struct {
 	book *book
 	page *page
 }
 
-func (w *blocks) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
-	r.Register(ast.KindFencedCodeBlock, w.render)
+func (r *blockRenderer) RegisterFuncs(funcs renderer.NodeRendererFuncRegisterer) {
+	funcs.Register(ast.KindFencedCodeBlock, r.render)
 }
 
-func (w *blocks) render(out util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+func (r *blockRenderer) render(out util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {
 		return ast.WalkContinue, nil
 	}
 	block := n.(*ast.FencedCodeBlock)
-	code, err := string(codeLines(block, source)), error(nil)
+	code := string(codeLines(block, source))
+	var err error
 	value, _ := block.AttributeString("data-scene")
-	at, _ := value.([]byte) // the address of the scene
-	switch kind, what := fenceInfo(block, source); kind {
+	address, _ := value.([]byte) // of the scene; nil if there is none
+	switch language, what := fenceInfo(block, source); language {
 	case "mermaid":
-		code, err = w.diagram(code, string(at))
+		code, err = r.diagram(code, string(address))
 	case "scene":
 		if strings.HasPrefix(what, "#") { // for a shell
 			what = "'" + what + "'"
 		}
 		code = fmt.Sprintf(`<figure class="scene" data-scene="%s"><figcaption>%s <code>go run ./cmd/lab -open -scene %s`+
-			"</code></figcaption></figure>\n", html.EscapeString(string(at)), html.EscapeString(code), html.EscapeString(what))
+			"</code></figcaption></figure>\n", html.EscapeString(string(address)), html.EscapeString(code), html.EscapeString(what))
 	case "go":
 		if shown, ok := block.AttributeString("data-code"); ok {
 			code = shown.(string) + "\n"
@@ -58,15 +59,16 @@ func (w *blocks) render(out util.BufWriter, source []byte, n ast.Node, entering 
 	return ast.WalkContinue, err
 }
 
-// diagram returns a diagram as HTML. If it is drawn of the scene that is named before it, the film of the scene plays
-// below: then the arrows have the instants of their packets, and the story of the scene is there as a list.
-func (w *blocks) diagram(mermaid, address string) (string, error) {
+// diagram returns a diagram as HTML. address is that of the scene that the page names before the diagram, or empty. If
+// the diagram shows a run of that scene, the film of the run plays below, and the arrows have the instants of their
+// packets. If it shows the run of the scene's story, the stops of the story follow as a list.
+func (r *blockRenderer) diagram(mermaid, address string) (string, error) {
 	if strings.HasPrefix(mermaid, "flowchart") {
 		return flowchart(mermaid), nil
 	}
 	story, storyAt := storyOf(address)
 	for _, runAt := range slices.Compact([]string{address, storyAt}) {
-		play, err := w.book.playedAt(runAt)
+		play, err := r.book.playedAt(runAt)
 		if err != nil {
 			return "", err
 		}
@@ -74,29 +76,29 @@ func (w *blocks) diagram(mermaid, address string) (string, error) {
 			continue
 		}
 		s := diagram.Of(play.Trace)
-		if drawn, _ := s.Mermaid(w.page.lang); drawn != mermaid {
+		if drawn, _ := s.Mermaid(r.page.lang); drawn != mermaid {
 			continue // the diagram is of another run
 		}
 		setInstants(s, play.Film)
 		figureHTML := fmt.Sprintf("<figure class=\"diagram\" data-scene=\"%s\">%s</figure>\n",
-			html.EscapeString(runAt), s.SVG(w.page.title, w.page.lang))
+			html.EscapeString(runAt), s.SVG(r.page.title, r.page.lang))
 		if runAt == storyAt {
 			figureHTML += "<ol class=\"stops\">\n"
 			for _, stop := range story.Stops {
-				figureHTML += fmt.Sprintf("<li data-at=\"%dns\">%s</li>\n", stop.At, html.EscapeString(caption(stop, w.page.lang)))
+				figureHTML += fmt.Sprintf("<li data-at=\"%dns\">%s</li>\n", stop.At, html.EscapeString(caption(stop, r.page.lang)))
 			}
 			figureHTML += "</ol>\n"
 		}
 		return figureHTML, nil
 	}
 	if address != "" {
-		w.book.apart = append(w.book.apart, w.page.src+" "+address)
+		r.book.apart = append(r.book.apart, r.page.src+" "+address)
 	}
 	s, err := diagram.Parse(mermaid)
 	if err != nil {
 		return "", err
 	}
-	return `<figure class="diagram">` + s.SVG(w.page.title, w.page.lang) + "</figure>\n", nil
+	return `<figure class="diagram">` + s.SVG(r.page.title, r.page.lang) + "</figure>\n", nil
 }
 
 var (

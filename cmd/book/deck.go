@@ -39,6 +39,7 @@ func slides(body string) (all []slide) {
 // writeDeck makes the file with the slides of a page, and returns its name.
 func (b *book) writeDeck(p *page) (name string, err error) {
 	out := strings.Replace(p.out, "slides", "deck", 1)
-	return path.Base(out), b.execute("deck.html", out, map[string]any{"Tag": langTag(p.lang), "Policy": policy,
-		"Root": b.frame(p.out, "", p.lang).Root, "Title": p.title, "Slides": slides(p.body)})
+	data := map[string]any{"Tag": langTag(p.lang), "Policy": policy, "Root": b.frame(p.out, "", p.lang).Root,
+		"Title": p.title, "Slides": slides(p.body)}
+	return path.Base(out), b.execute("deck.html", out, data)
 }

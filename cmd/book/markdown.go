@@ -44,7 +44,7 @@ func (b *book) markdown(p *page) goldmark.Markdown {
 		all = append(all, extension.NewCJK(extension.WithEastAsianLineBreaks(extension.EastAsianLineBreaksSimple)))
 	}
 	return goldmark.New(goldmark.WithExtensions(all...), goldmark.WithRendererOptions(htmlrenderer.WithUnsafe(),
-		renderer.WithNodeRenderers(util.Prioritized(&blocks{b, p}, 100))))
+		renderer.WithNodeRenderers(util.Prioritized(&blockRenderer{book: b, page: p}, 100))))
 }
 
 // parse reads a page: its headings, the texts of its sections for the search, and what links of other pages need: the

@@ -27,12 +27,12 @@ func newTerm(tableRow ast.Node, source []byte) term {
 
 // globalScript is a script that sets a global variable.
 func globalScript(name string, value any) []byte {
-	text, _ := json.Marshal(value) // texts, numbers, lists of them, and JSON
+	text, _ := json.Marshal(value) // it consists of texts, numbers, lists and JSON: there is no error
 	return []byte("globalThis." + name + "=" + string(text) + ";\n")
 }
 
-// sectionsScript has the sections of all pages in a language, for the search. Each has its address, the title of
-// its page, its heading, its text, and the number of links to it.
+// sectionsScript returns the sections of all pages in a language, for the search. Each is a row, whose columns
+// search.js knows: its address, the title of its page, its heading, its text, and the number of links to it.
 func (b *book) sectionsScript(lang i18n.Language) []byte {
 	all := [][5]any{}
 	for _, p := range b.order {

@@ -6,15 +6,20 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-zookeeper/zk"
+
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/zklock"
 )
 
-// passBits of a token are the number of times that a Mutex has handed the lock on; the others are the czxid.
+// passBits are the low bits of a token, in which a Mutex counts how many times it has handed the lock on. The other
+// bits are the czxid of its node, so tokens that differ in these bits alone are of one node.
 const passBits = 10
 
+// revoke asks the holder of the lock to release it, or the contender that has the token of -token.
+
 func (c *call) revoke(ctx context.Context) int {
-	conn, m, status := c.open(ctx)
+	conn, mutex, status := c.open(ctx)
 	if status != 0 {
 		return status
 	}
@@ -24,7 +29,7 @@ func (c *call) revoke(ctx context.Context) int {
 		return c.fail(exitUnavailable, err)
 	}
 	i := slices.IndexFunc(queue, func(p contender) bool {
-		return c.token == 0 && p.Holds || c.token != 0 && p.Token>>passBits == c.token>>passBits
+		return c.token == 0 && p.Holds || c.token != 0 && p.Token>>passBits == c.token>>passBits // 0: no -token
 	})
 	switch {
 	case i < 0 && c.token == 0:
@@ -39,7 +44,7 @@ func (c *call) revoke(ctx context.Context) int {
 	}
 	asking, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	switch err := m.Revoke(asking, zklock.Participant{Node: p.Node, Token: p.Token}); {
+	switch err := mutex.Revoke(asking, zklock.Participant{Node: p.Node, Token: p.Token}); {
 	case errors.Is(err, zklock.ErrNotAsked):
 		return c.fail(exitFailure, i18n.Errorf(
 			"%s may be the id of a LeaderSelector, and was not asked; for a mutex: zkCli.sh set %s __REVOKE__", shown(p.Data), p.Node))
@@ -47,8 +52,13 @@ func (c *call) revoke(ctx context.Context) int {
 		return c.fail(exitUnavailable, err)
 	}
 	c.print("asked %s, %s, token %d, to release %s", shown(p.Owner), shown(p.Data), p.Token, c.path)
+	return c.awaitRelease(ctx, conn, p)
+}
+
+// awaitRelease waits until a contender that was asked has left the queue, at most for the time of -wait.
+func (c *call) awaitRelease(ctx context.Context, conn *zk.Conn, p contender) int {
 	asked := time.Now()
-	ctx, cancel = context.WithTimeout(ctx, c.wait)
+	ctx, cancel := context.WithTimeout(ctx, c.wait)
 	defer cancel()
 	for {
 		queue, changed, err := c.queue(ctx, conn)

@@ -8,7 +8,7 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-func helper([]string) {}
+func helper([]string) {} // no process of this program guards a command here
 
 func (c *call) run(context.Context) int {
 	return c.fail(exitUsage, i18n.Errorf("%s", runElsewhere))

@@ -23,12 +23,13 @@ import (
 	"example.com/zklock/zklock/zkconn"
 )
 
-// ends are the signals that end a wait for the lock. The command gets these and the others.
+// endSignals end a wait for the lock. While the command runs, it gets these signals and otherSignals.
 var (
-	ends   = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2}
-	others = []os.Signal{syscall.SIGWINCH, syscall.SIGTSTP, syscall.SIGCONT}
+	endSignals   = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2}
+	otherSignals = []os.Signal{syscall.SIGWINCH, syscall.SIGTSTP, syscall.SIGCONT}
 )
 
+// helper plays a guard if this process was started as one. A variable, because other systems have none.
 var helper = leash.Helper
 
 // onceNode, behind the path of the lock, is the path of the node that has the last key of -once.
@@ -61,10 +62,11 @@ func (c *call) run(ctx context.Context) int {
 			}
 		}
 	}
-	notify(ends)
+	notify(endSignals)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	j, taken, early := new(job), make(chan int, 1), 0 // early: the status after a signal
+	j, taken := new(job), make(chan int, 1)
+	early := 0 // the exit status after a signal that comes before the lock
 	go func() { taken <- c.take(ctx, j) }()
 	for {
 		select {
@@ -82,13 +84,14 @@ func (c *call) run(ctx context.Context) int {
 			case j.lease == nil:
 				return status
 			}
-			notify(others)
-			return c.under(j, program, signals)
+			notify(otherSignals)
+			return c.runCommand(j, program, signals)
 		}
 	}
 }
 
-// take takes the lock. If it does not get it, it returns the exit status, and has left nothing behind.
+// take takes the lock, and completes j. If j has no lease then, the command is not to run, and status is the exit
+// status.
 func (c *call) take(ctx context.Context, j *job) (status int) {
 	if c.wait > 0 {
 		var cancel context.CancelFunc
@@ -103,8 +106,9 @@ func (c *call) take(ctx context.Context, j *job) (status int) {
 		return status
 	}
 	timeout, _ := zkconn.SessionTimeout(j.conn)
-	j.margin, j.grace = timeout/48, cmp.Or(c.grace, timeout/6)
-	if j.grace <= j.margin || j.grace >= timeout/5 {
+	const marginShare, graceShare, mostGraceShare = 48, 6, 5 // of the session timeout, as the message below says
+	j.margin, j.grace = timeout/marginShare, cmp.Or(c.grace, timeout/graceShare)
+	if j.grace <= j.margin || j.grace >= timeout/mostGraceShare {
 		j.conn.Close()
 		return c.usage(i18n.Errorf("-grace: %v is not between a 48th and a fifth of the session timeout, %v", j.grace, timeout))
 	}
@@ -116,8 +120,10 @@ func (c *call) take(ctx context.Context, j *job) (status int) {
 	if c.try {
 		lock = j.lock.TryLock
 	}
-	done, err := false, error(nil)
-	if j.lease, err = lock(ctx, zklock.NewOwner(c.name)); err == nil && c.once != "" {
+	var err error
+	done := false // by an earlier run with the key of -once
+	j.lease, err = lock(ctx, zklock.NewOwner(c.name))
+	if err == nil && c.once != "" {
 		done, err = c.hasRun(ctx, j)
 	}
 	if err == nil && !done {
@@ -136,8 +142,8 @@ func (c *call) take(ctx context.Context, j *job) (status int) {
 	return c.fail(exitUnavailable, err)
 }
 
-// hasRun reports whether the command has run for the key of -once, or for a later one. It was noted beside the lock, by
-// an earlier holder. The server that has made this holder's node knows all that came before.
+// hasRun reports whether the command has run for the key of -once, or for a later one. An earlier holder has noted the
+// key beside the lock. The server has made this holder's node, so it has that note, too.
 func (c *call) hasRun(ctx context.Context, j *job) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -150,7 +156,7 @@ func (c *call) hasRun(ctx context.Context, j *job) (bool, error) {
 	return err == nil && string(last) >= c.once, err
 }
 
-// noteKey notes that the command has run for the key, and not over what a later holder has noted.
+// noteKey notes that the command has run for the key. It fails if a later holder has noted a key meanwhile.
 func (c *call) noteKey(j *job) (err error) {
 	defer time.AfterFunc(patience, j.conn.Close).Stop()
 	if j.noted == nil {
@@ -177,8 +183,8 @@ func (j *job) release() (err error) {
 	return err
 }
 
-// under runs the command under the lock.
-func (c *call) under(j *job, program string, signals chan os.Signal) int {
+// runCommand runs the command while the lock is held, and returns the exit status.
+func (c *call) runCommand(j *job, program string, signals chan os.Signal) int {
 	p := leash.New(program, c.command, j.grace, j.margin)
 	stuck := func(pids []int) {
 		c.note("these processes of the command do not end by SIGKILL, and the lock is held until they have: %v", pids)
@@ -200,7 +206,7 @@ func (c *call) under(j *job, program string, signals chan os.Signal) int {
 	}
 	killed := c.follow(j, p, signals)
 	p.End(stuck)
-	unnoted := error(nil)
+	var unnoted error // of noteKey
 	if c.once != "" && p.Status == 0 {
 		unnoted = c.noteKey(j)
 	}

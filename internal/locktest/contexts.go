@@ -393,8 +393,7 @@ func (w *contexts) notHeldAfterGivingUp(n int) {
 	w.Rest()
 }
 
-// givesUpAtOnce ends ctx at every moment from when the holder's node has gone
-// until the waiter has the lock.
+// givesUpAtOnce ends ctx at every moment from when the holder's node has gone until the waiter has the lock.
 func givesUpAtOnce(w *contexts) {
 	for range 20 {
 		holder, holderSession := w.holder()

@@ -64,8 +64,7 @@ func (w *World) goesOn(result <-chan error, s *Session) bool {
 	return len(result) == 0
 }
 
-// ClosedWaiter closes the client of a waiter. Later calls of the client may never
-// return, so Lock need not return.
+// ClosedWaiter closes the client of a waiter. Later calls of the client may never return, so Lock need not return.
 func ClosedWaiter(w *World) {
 	holder, _ := w.holder()
 	_, s, result := w.waiter()

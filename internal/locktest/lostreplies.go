@@ -295,8 +295,7 @@ func searchLost(w *World) {
 			w.Await(func() bool { return len(result) > 0 || s.Sleeps() }, "%s, and it does not wait on a watch%s", what)
 			hit := len(fault.Hit()) > 0
 			fault.Release()
-			// When Lock knows the name of its node, it may return an error, as in step 3: it can
-			// delete the node.
+			// When Lock knows the name of its node, it may return an error, as in step 3: it can delete the node.
 			if len(result) > 0 {
 				err := <-result
 				w.HasError(err, "a waiter has got the lock while another contender holds it: two holders")
@@ -351,8 +350,7 @@ func syncFirst(w *World) {
 	w.unlockLast(l, it)
 }
 
-// anothersCopy puts a node of another session, with the same data, in the place
-// of the one that a lost create has made.
+// anothersCopy puts a node of another session, with the same data, in the place of the one that a lost create has made.
 func anothersCopy(w *World) {
 	l, s := w.Contender()
 	admin := w.Session()
@@ -381,8 +379,7 @@ func anothersCopy(w *World) {
 	w.unlockLast(l, "it, once the other session's node has gone,")
 }
 
-// sessionEndsBeforeSearch ends the session, and with it the node, before the
-// client can look for the node.
+// sessionEndsBeforeSearch ends the session, and with it the node, before the client can look for the node.
 func sessionEndsBeforeSearch(w *World) {
 	l, s := w.Contender()
 	back := w.Server.Hold(stage.Sent(s, jute.OpConnect))

@@ -13,16 +13,16 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// idsOfProcesses looks at what a lock writes into its node in two processes in which the same has
-// happened: the first contender locks. Their clocks and their sessions differ, as those of two
-// processes do. If both write the same, the next holder may have written it, too, and Unlock must
-// distinguish the two nodes by something else. A lock that writes random data passes.
+// idsOfProcesses checks that Unlock does not take the node of another process for its own. It compares
+// what a lock writes into its node in two processes: in each, the first contender locks. Their clocks and
+// their sessions differ. If both write the same, the next holder may have written that, too, and Unlock
+// must distinguish the two nodes by something else. A lock that writes random data passes.
 //
 // The address of a contender counts as the same in both processes: whether it is
 // depends on how the runtime places its memory.
 //
-// So the case runs three times: first among other cases, where it only asks for a new process; then
-// in two new processes, of which the second gets in About what the first has written.
+// The case runs three times: first among other cases, where it only asks for a new process; then
+// in two new processes. About tells the second one what the first one has written.
 func idsOfProcesses(w *World) {
 	if !w.Watched() {
 		w.Skip(i18n.Text("needs processes of its own (leave out -locktest.here)"))
@@ -32,8 +32,8 @@ func idsOfProcesses(w *World) {
 		w.Again(alone)
 		return
 	}
-	inFirst, second := strings.CutPrefix(w.About, seen)
-	if second { // its sessions have other numbers, and its clock shows another time
+	inFirst, isSecond := strings.CutPrefix(w.About, seen)
+	if isSecond { // give its sessions other numbers, and its clock another time
 		for range 3 {
 			w.Session()
 		}
@@ -47,7 +47,7 @@ func idsOfProcesses(w *World) {
 	require.NoError(w, err)
 	written := hex.EncodeToString([]byte(withoutAddresses(string(data), holder, s.Conn)))
 	switch {
-	case !second:
+	case !isSecond:
 		w.idsDifferInOneProcess(holder, s, admin, data)
 		w.Again(seen + written)
 	case inFirst != written:
@@ -59,13 +59,13 @@ func idsOfProcesses(w *World) {
 	}
 }
 
-// idsDifferInOneProcess has the holder's session end, and 300 contenders lock in turn, until one has
-// data that another one or the holder has, too. Then the holder unlocks.
+// idsDifferInOneProcess ends the holder's session and has 300 contenders lock in turn. It stops at one whose
+// data another one has, or whose data the holder's are a part of. Then the holder unlocks.
 func (w *World) idsDifferInOneProcess(holder Lock, s, admin *Session, data []byte) {
 	w.Expire(s)
 	next, nextSession := w.Contender()
 	known := map[string]Lock{} // the contenders stay, so that no other one gets the address of one
-	for range 300 {            // of ids that are counted the tenth begins as the first does, and of ten thousand two are the same
+	for range 300 {            // counted ids: the tenth begins as the first does; of ten thousand ids: two are the same
 		time.Sleep(1234567 * time.Nanosecond) // clocks differ
 		next, _ = w.Contender(nextSession)
 		w.MustLock(next, "the next holder")

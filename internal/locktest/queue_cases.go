@@ -64,8 +64,7 @@ func QueueOrder(w *World) {
 			w.Unlock(l, stage.Contender(i))
 			break
 		}
-		// The requests of the next one are held: in a queue the others wait for it, and in a
-		// race one of them wins.
+		// The requests of the next one are held: in a queue the others wait for it, and in a race one of them wins.
 		release := func() {}
 		if w.Server != nil {
 			release = w.Server.Hold(func(r zkserver.Request) bool { return r.Session == sessions[i+1].ID && !stage.ByClient(r.Op) }).Release
@@ -129,9 +128,8 @@ func (w *World) staysBehind(result <-chan error) {
 // alphabetic is how a contender's node may begin.
 var alphabetic = regexp.MustCompile("^[a-z]+-")
 
-// ForeignChild has children that are not contenders' nodes. Names that end in a number are among
-// them only if the lock's own names have one of the usual prefixes: an exercise may leave the
-// names to its author.
+// ForeignChild has children that are not contenders' nodes. Names that end in a number are among them only if the
+// lock's own names have one of the usual prefixes: an exercise may leave the names to its author.
 func ForeignChild(w *World) {
 	if w.Server == nil { // a real server deletes a container that is empty
 		w.Parent()

@@ -101,8 +101,7 @@ func (w *World) NotLocked(l Lock, what i18n.Text) {
 	w.IsNotLocked(w.UnlockErr(l, what), what)
 }
 
-// IsNotLocked fails unless an error of Unlock is ErrNotLocked; if the subject has no
-// ErrNotLocked, any error will do.
+// IsNotLocked fails unless an error of Unlock is ErrNotLocked; if the subject has no ErrNotLocked, any error will do.
 func (w *World) IsNotLocked(err error, what i18n.Text) {
 	w.Helper()
 	w.HasError(err, "%s returns no error, though the lock is not held: return ErrNotLocked", what)

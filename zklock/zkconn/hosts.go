@@ -38,15 +38,15 @@ type hosts struct {
 	lookupHost func(ctx context.Context, host string) ([]string, error)
 
 	mu        sync.Mutex
-	names     []*name
+	names     []*serverName
 	addresses []string // in the order in which they are tried, from next on
 	next      int
-	tried     int  // addresses since the last session, which had the first
-	connected bool // since the last call of Next
+	tried     int  // addresses that were tried since the last session, with that of the session
+	connected bool // a session has begun since the last call of Next
 }
 
-// A name is a server as the caller has given it. Its fields belong to hosts.mu.
-type name struct {
+// A serverName is a server as the caller has given it. hosts.mu guards its fields.
+type serverName struct {
 	server     string // host:port
 	host, port string
 	busy       bool     // it is being looked up
@@ -55,15 +55,14 @@ type name struct {
 	warned     bool     // that it has never had an address
 }
 
-// Init returns when there is an address to try. It waits a little longer for
-// names that are still being looked up.
+// Init returns when there is an address to try. It waits a little longer for names that are still being looked up.
 func (h *hosts) Init(servers []string) error {
 	for _, server := range servers {
 		host, port, err := splitServer(server)
 		if err != nil {
 			return err
 		}
-		n := &name{server: server, host: host, port: port}
+		n := &serverName{server: server, host: host, port: port}
 		if _, err := netip.ParseAddr(host); err == nil {
 			n.addresses = []string{server}
 		}
@@ -71,23 +70,11 @@ func (h *hosts) Init(servers []string) error {
 	}
 	h.arrangeLocked() // not locked: the client has not begun
 	for {
-		pending, done := h.lookUp()
-		var enough <-chan time.Time
-		for pending > 0 {
-			if enough == nil && h.Len() > 0 {
-				enough = time.After(lookUpWait)
-			}
-			select {
-			case <-done:
-				pending--
-			case <-enough:
-				pending = 0
-			case <-h.ctx.Done():
-				return h.ctx.Err()
-			}
-		}
-		if h.Len() > 0 {
-			return nil
+		h.mu.Lock()
+		pending, done := h.lookUpLocked()
+		h.mu.Unlock()
+		if err := h.awaitLookUps(pending, done); err != nil || h.Len() > 0 {
+			return err
 		}
 		if err := h.notFound(); err != nil {
 			return err
@@ -100,7 +87,25 @@ func (h *hosts) Init(servers []string) error {
 	}
 }
 
-// splitServer splits host:port, and says what to write in place of what cannot work.
+// awaitLookUps waits until all pending look-ups are done, but once there is an address no longer than lookUpWait.
+func (h *hosts) awaitLookUps(pending int, done <-chan struct{}) error {
+	var enough <-chan time.Time
+	for ; pending > 0; pending-- {
+		if enough == nil && h.Len() > 0 {
+			enough = time.After(lookUpWait)
+		}
+		select {
+		case <-done:
+		case <-enough:
+			return nil
+		case <-h.ctx.Done():
+			return h.ctx.Err()
+		}
+	}
+	return nil
+}
+
+// splitServer splits host:port. Its error says what to write in place of a server that cannot work.
 func splitServer(server string) (host, port string, err error) {
 	if scheme, rest, ok := strings.Cut(server, "://"); ok {
 		first := strings.FieldsFunc(rest, func(r rune) bool { return r == ',' || r == '/' })
@@ -116,13 +121,15 @@ func splitServer(server string) (host, port string, err error) {
 			server, before, root)
 	}
 	host, port, err = net.SplitHostPort(server)
-	if bare, e := netip.ParseAddr(strings.Trim(server, "[]")); err != nil && e == nil {
-		err = fmt.Errorf("%q is not host:port: give it as \"[%v]:2181\"", server, bare)
-	}
-	if err == nil && host == "" {
+	address, addressErr := netip.ParseAddr(strings.Trim(server, "[]"))
+	number, numberErr := strconv.ParseUint(port, 10, 16)
+	switch {
+	case err != nil && addressErr == nil:
+		err = fmt.Errorf("%q is not host:port: give it as \"[%v]:2181\"", server, address)
+	case err != nil:
+	case host == "":
 		err = fmt.Errorf("%q has no host: give each server as host:port", server)
-	}
-	if n, e := strconv.ParseUint(port, 10, 16); err == nil && (e != nil || n == 0) {
+	case numberErr != nil || number == 0:
 		err = fmt.Errorf("%q: the port %q is not a number from 1 to 65535", server, port)
 	}
 	return host, port, err
@@ -146,7 +153,7 @@ func (h *hosts) notFound() (all error) {
 	return all
 }
 
-// hostOf returns the host of the first name that has an address.
+// hostOf returns the host of the first name that has this address.
 func (h *hosts) hostOf(address string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -177,7 +184,7 @@ func (h *hosts) all() []string {
 }
 
 // Next returns the next address. It begins a look-up when a connection has been
-// lost, and when all addresses have been tried, which retryStart says.
+// lost, and when all addresses have been tried: then retryStart is true.
 func (h *hosts) Next() (server string, retryStart bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -194,18 +201,11 @@ func (h *hosts) Next() (server string, retryStart bool) {
 	return server, retryStart
 }
 
-// Connected is called by the client when it has a session at the server that
-// Next has returned last.
+// Connected is called by the client when it has a session at the server that Next has returned last.
 func (h *hosts) Connected() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.tried, h.connected = 1, true
-}
-
-func (h *hosts) lookUp() (pending int, done <-chan struct{}) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.lookUpLocked()
 }
 
 // lookUpLocked begins to look up the names. done receives a value for each.
@@ -225,8 +225,8 @@ func (h *hosts) lookUpLocked() (pending int, done <-chan struct{}) {
 			h.mu.Lock()
 			n.busy, n.err = false, err
 			h.c.lookedUp(n.server, err)
-			unknown := err != nil && n.addresses == nil && !n.warned && h.c.ctx.Err() == nil
-			n.warned = n.warned || unknown
+			warn := err != nil && n.addresses == nil && !n.warned && h.c.ctx.Err() == nil
+			n.warned = n.warned || warn
 			if err == nil {
 				n.addresses = nil
 				for _, address := range found {
@@ -235,7 +235,7 @@ func (h *hosts) lookUpLocked() (pending int, done <-chan struct{}) {
 				h.arrangeLocked()
 			}
 			h.mu.Unlock()
-			if unknown {
+			if warn {
 				h.c.logger.Warn("zkconn: a server's name has no address", "server", n.server, "err", err)
 			}
 			ended <- struct{}{}
@@ -247,19 +247,19 @@ func (h *hosts) lookUpLocked() (pending int, done <-chan struct{}) {
 // arrangeLocked puts new addresses before those that are known already: if the
 // servers have moved, the known ones are dead.
 func (h *hosts) arrangeLocked() {
-	var fresh, kept []string
-	order := slices.Concat(h.addresses[h.next:], h.addresses[:h.next])
+	var fresh, still []string
+	known := slices.Concat(h.addresses[h.next:], h.addresses[:h.next])
 	for _, n := range h.names {
 		for _, address := range n.addresses {
 			switch {
-			case slices.Contains(order, address):
-				kept = append(kept, address)
+			case slices.Contains(known, address):
+				still = append(still, address)
 			case !slices.Contains(fresh, address):
 				fresh = append(fresh, address)
 			}
 		}
 	}
-	kept = slices.DeleteFunc(order, func(address string) bool { return !slices.Contains(kept, address) })
+	kept := slices.DeleteFunc(known, func(address string) bool { return !slices.Contains(still, address) })
 	rand.Shuffle(len(fresh), func(i, j int) { fresh[i], fresh[j] = fresh[j], fresh[i] })
 	h.addresses, h.next = append(fresh, kept...), 0
 	h.tried = min(h.tried, len(kept))

@@ -38,8 +38,8 @@ func (m *Mutex) Lock(owner *Owner) error {
 	return errNotWritten
 }
 
-// TryLock is Lock, but does not wait. False and no error: another contender
-// holds the lock, and nothing of ours is left behind.
+// TryLock is Lock, but does not wait. If another contender holds the lock, it
+// returns false and no error, and leaves no node behind.
 func (m *Mutex) TryLock(owner *Owner) (bool, error) {
 	return false, errNotWritten
 }

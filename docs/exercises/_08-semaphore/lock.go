@@ -34,8 +34,8 @@ func (s *Semaphore) Acquire() error {
 	return errNotWritten
 }
 
-// TryAcquire goes inside if there is room, and waits for nobody. False and no
-// error: there is none, and nothing of ours is left behind.
+// TryAcquire goes inside if there is room, and waits for nobody. If there is no
+// room, it returns false and no error, and leaves no node behind.
 func (s *Semaphore) TryAcquire() (bool, error) {
 	return false, errNotWritten
 }

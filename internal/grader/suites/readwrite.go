@@ -13,22 +13,18 @@ import (
 	"example.com/zklock/internal/locktest/stage"
 )
 
-// A ReadWriteLock is one contender, used by one goroutine at a time, that asks
-// for the lock for reading or for writing.
+// A ReadWriteLock is one contender, used by one goroutine at a time, that asks for the lock for reading or for writing.
 type ReadWriteLock = locks.ReadWrite
 
-// A ReadWriteSubject is a fair queue of readers and writers: the recipe for shared
-// locks of ZooKeeper's documentation, with nodes named read-… and write-…. Its suite
-// has the cases of locktest.Subject for contenders, too.
+// A ReadWriteSubject is a fair queue of readers and writers: the recipe for shared locks of ZooKeeper's documentation,
+// with nodes named read-… and write-…. Its suite has the cases of locktest.Subject for contenders, too.
 type ReadWriteSubject struct {
 	// New makes a contender for the lock at path, the parent of its nodes.
 	New func(conn *zk.Conn, path string) ReadWriteLock
-	// ErrNotLocked is what Unlock and RUnlock return, or wrap, if the lock is not
-	// held for writing or for reading.
+	// ErrNotLocked is what Unlock and RUnlock return, or wrap, if the lock is not held for writing or for reading.
 	ErrNotLocked error
-	// Requests predicts how many requests the contenders send in all, if each locks
-	// and releases once, and they wait this number of times in all. Nil: they are not
-	// counted.
+	// Requests predicts how many requests all contenders send together, if each locks and releases once. waits is how
+	// many times any of them has to wait. If Requests is nil, the requests are not counted.
 	Requests func(contenders, waits int) int
 	// Level says how much is asked of the lock. The zero Level is Full.
 	Level locktest.Level
@@ -37,7 +33,7 @@ type ReadWriteSubject struct {
 // Plan has the cases of a read/write lock.
 func (s ReadWriteSubject) Plan() locktest.Plan {
 	asLock := locktest.Subject{
-		New:          func(conn *zk.Conn, path string) locktest.Lock { return oneSidedLock{s.New(conn, path), false} },
+		New:          func(conn *zk.Conn, path string) locktest.Lock { return oneSidedLock{ReadWrite: s.New(conn, path)} },
 		ErrNotLocked: s.ErrNotLocked,
 		Queue:        true,
 		WakeUps:      func(int) int { return 1 },
@@ -47,15 +43,15 @@ func (s ReadWriteSubject) Plan() locktest.Plan {
 		Needs(s.New != nil, "ReadWriteSubject.New is nil: it must make a contender")
 }
 
-// as makes a case of one for locks. Of the contenders, which are numbered from 0, those read for
-// which reads is true.
-func as(reads func(n int) bool, run func(w *locktest.World)) func(w *readWrite) {
+// lockCase makes a case for read/write locks of run, which is one for locks. The contenders are numbered from 0, and
+// contender n is a reader if reads(n) is true.
+func lockCase(reads func(n int) bool, run func(w *locktest.World)) func(w *readWrite) {
 	return func(w *readWrite) {
 		next := 0
 		w.World.Subject.New = func(conn *zk.Conn, path string) locktest.Lock {
 			n := next
 			next++
-			return oneSidedLock{w.subject.New(conn, path), reads(n)}
+			return oneSidedLock{ReadWrite: w.subject.New(conn, path), reads: reads(n)}
 		}
 		run(w.World)
 	}
@@ -83,10 +79,10 @@ func (a oneSidedLock) Unlock() error {
 
 func (oneSidedLock) TryLock() (bool, error) { return false, errors.ErrUnsupported }
 
-// Which contenders read, by their number. With all of these but always, neighbours exclude each other.
+// Which contenders read, by their number. With all but onlyReaders, two contenders in a row exclude each other.
 var (
-	always      = func(int) bool { return true }
-	never       = func(int) bool { return false }
+	onlyReaders = func(int) bool { return true }
+	onlyWriters = func(int) bool { return false }
 	writerFirst = func(n int) bool { return n%2 == 1 }
 	readerFirst = func(n int) bool { return n%2 == 0 }
 	readerLast  = func(n int) bool { return n == 2 }
@@ -97,76 +93,76 @@ var readWriteCases = []locktest.TestCase[*readWrite]{
 	{Name: "a reader behind a writer waits for it", Group: locktest.Liveness, Run: readerBehindWriter, Basic: true},
 	{Name: "a writer waits for every reader before it", Group: locktest.Liveness, Run: writerBehindReaders, Basic: true},
 	{Name: "a reader behind a waiting writer waits", Group: locktest.Liveness, Run: readerBehindWaitingWriter, Basic: true},
-	{Name: "writers take turns in the order in which they came", Group: locktest.Liveness, Run: as(never,
+	{Name: "writers take turns in the order in which they came", Group: locktest.Liveness, Run: lockCase(onlyWriters,
 		locktest.QueueOrder), Basic: true},
 	{Name: "readers and writers take turns in the order in which they " +
-		"came", Group: locktest.Liveness, Run: as(writerFirst, locktest.QueueOrder), Basic: true},
+		"came", Group: locktest.Liveness, Run: lockCase(writerFirst, locktest.QueueOrder), Basic: true},
 	{Name: "a waiter waits for as long as a writer writes, a day if need " +
-		"be", Group: locktest.Safety, Run: as(writerFirst, locktest.LongHold), Basic: true, Calm: true},
-	{Name: "a waiter waits for as long as a reader reads, a day if need be", Group: locktest.Safety, Run: as(readerFirst,
+		"be", Group: locktest.Safety, Run: lockCase(writerFirst, locktest.LongHold), Basic: true, Calm: true},
+	{Name: "a waiter waits for as long as a reader reads, a day if need be", Group: locktest.Safety, Run: lockCase(readerFirst,
 		locktest.LongHold), Basic: true, Calm: true},
-	{Name: "a writer's node is ephemeral and goes with Unlock", Group: locktest.Liveness, Run: as(never,
+	{Name: "a writer's node is ephemeral and goes with Unlock", Group: locktest.Liveness, Run: lockCase(onlyWriters,
 		locktest.EphemeralNode), Basic: true},
-	{Name: "a reader's node is ephemeral and goes with RUnlock", Group: locktest.Liveness, Run: as(always,
+	{Name: "a reader's node is ephemeral and goes with RUnlock", Group: locktest.Liveness, Run: lockCase(onlyReaders,
 		locktest.EphemeralNode), Basic: true},
 	{Name: "Unlock of a reader and RUnlock of a writer are ErrNotLocked and delete " +
 		"nothing", Group: locktest.Liveness, Run: wrongRelease, Basic: true},
-	{Name: "a waiting reader sleeps", Group: locktest.Liveness, Run: as(writerFirst, locktest.WaiterSleeps), Basic: true},
-	{Name: "a waiting writer sleeps", Group: locktest.Liveness, Run: as(readerFirst, locktest.WaiterSleeps), Basic: true},
-	{Name: "the session of a writer ends and the next get in", Group: locktest.Faults, Run: as(writerFirst,
+	{Name: "a waiting reader sleeps", Group: locktest.Liveness, Run: lockCase(writerFirst, locktest.WaiterSleeps), Basic: true},
+	{Name: "a waiting writer sleeps", Group: locktest.Liveness, Run: lockCase(readerFirst, locktest.WaiterSleeps), Basic: true},
+	{Name: "the session of a writer ends and the next get in", Group: locktest.Faults, Run: lockCase(writerFirst,
 		locktest.ExpiredHolder), Basic: true},
-	{Name: "the session of a reader ends and the next get in", Group: locktest.Faults, Run: as(readerFirst,
+	{Name: "the session of a reader ends and the next get in", Group: locktest.Faults, Run: lockCase(readerFirst,
 		locktest.ExpiredHolder), Basic: true},
-	{Name: "a waiter sends next to nothing while nothing changes", Group: locktest.Cost, Run: as(readerFirst,
+	{Name: "a waiter sends next to nothing while nothing changes", Group: locktest.Cost, Run: lockCase(readerFirst,
 		locktest.WaiterIsQuiet)},
-	{Name: "no watch is left where nothing is left to wait for", Group: locktest.Cost, Run: as(writerFirst,
+	{Name: "no watch is left where nothing is left to wait for", Group: locktest.Cost, Run: lockCase(writerFirst,
 		locktest.WatchesLeft), Exact: true},
-	{Name: "no goroutine is left when every contender has let go", Group: locktest.Cost, Run: as(writerFirst,
+	{Name: "no goroutine is left when every contender has let go", Group: locktest.Cost, Run: lockCase(writerFirst,
 		locktest.GoroutinesLeft), Exact: true},
 	{Name: "a release wakes exactly the contenders that it concerns", Group: locktest.Cost, Run: wakesTheRightOnes, Exact: true},
 	{Name: "each wait costs two requests", Group: locktest.Cost, Run: readWriteRequests, Exact: true},
 	{Name: "a release wakes one contender where readers and writers take " +
-		"turns", Group: locktest.Cost, Run: as(writerFirst, locktest.WakeUps), Bare: true},
+		"turns", Group: locktest.Cost, Run: lockCase(writerFirst, locktest.WakeUps), Bare: true},
 	{Name: "nodes of other programs that follow the recipe count", Group: locktest.Liveness, Run: recipesNodes},
-	{Name: "a child that is not a contender is ignored", Group: locktest.Liveness, Run: as(writerFirst,
+	{Name: "a child that is not a contender is ignored", Group: locktest.Liveness, Run: lockCase(writerFirst,
 		locktest.ForeignChild), Bare: true},
-	{Name: "missing parents are made", Group: locktest.Liveness, Run: as(writerFirst,
+	{Name: "missing parents are made", Group: locktest.Liveness, Run: lockCase(writerFirst,
 		locktest.MissingParents), Bare: true},
-	{Name: "an error is returned and not taken for held", Group: locktest.Faults, Run: as(writerFirst,
+	{Name: "an error is returned and not taken for held", Group: locktest.Faults, Run: lockCase(writerFirst,
 		locktest.NoPermission), Bare: true},
-	{Name: "a waiter that goes lets no writer in before its turn", Group: locktest.Safety, Run: as(writerFirst,
+	{Name: "a waiter that goes lets no writer in before its turn", Group: locktest.Safety, Run: lockCase(writerFirst,
 		locktest.WaiterGoes), Bare: true},
-	{Name: "a waiting writer that goes lets no reader in before its turn", Group: locktest.Safety, Run: as(readerLast,
+	{Name: "a waiting writer that goes lets no reader in before its turn", Group: locktest.Safety, Run: lockCase(readerLast,
 		locktest.WaiterGoes), Bare: true},
 	{Name: "a waiting writer that goes lets the readers behind it in to the " +
 		"others", Group: locktest.Liveness, Run: writerGoes},
-	{Name: "a release between the look and the watch is not missed", Group: locktest.Liveness, Run: as(writerFirst,
+	{Name: "a release between the look and the watch is not missed", Group: locktest.Liveness, Run: lockCase(writerFirst,
 		locktest.ReleaseBeforeWatch), Exact: true},
-	{Name: "a waiter that goes before it is watched lets nobody in", Group: locktest.Safety, Run: as(writerFirst,
+	{Name: "a waiter that goes before it is watched lets nobody in", Group: locktest.Safety, Run: lockCase(writerFirst,
 		locktest.WaiterGoesBeforeWatch), Exact: true},
-	{Name: "a waiter whose own node has gone does not take the lock", Group: locktest.Safety, Run: as(writerFirst,
+	{Name: "a waiter whose own node has gone does not take the lock", Group: locktest.Safety, Run: lockCase(writerFirst,
 		locktest.NodeGoes), Exact: true},
-	{Name: "a release while a reader is cut off is not missed", Group: locktest.Faults, Run: as(writerFirst,
+	{Name: "a release while a reader is cut off is not missed", Group: locktest.Faults, Run: lockCase(writerFirst,
 		locktest.ReleaseWhileCutOff), Exact: true},
-	{Name: "a release while a writer is cut off is not missed", Group: locktest.Faults, Run: as(readerFirst,
+	{Name: "a release while a writer is cut off is not missed", Group: locktest.Faults, Run: lockCase(readerFirst,
 		locktest.ReleaseWhileCutOff), Exact: true},
-	{Name: "an expired session wakes a reader with an error", Group: locktest.Faults, Run: as(writerFirst,
+	{Name: "an expired session wakes a reader with an error", Group: locktest.Faults, Run: lockCase(writerFirst,
 		locktest.ExpiredWaiter)},
-	{Name: "an expired session wakes a writer with an error", Group: locktest.Faults, Run: as(readerFirst,
+	{Name: "an expired session wakes a writer with an error", Group: locktest.Faults, Run: lockCase(readerFirst,
 		locktest.ExpiredWaiter)},
-	{Name: "a closed session wakes a waiter with an error", Group: locktest.Faults, Run: as(readerFirst,
+	{Name: "a closed session wakes a waiter with an error", Group: locktest.Faults, Run: lockCase(readerFirst,
 		locktest.ClosedWaiter)},
 	{Name: "RUnlock after the session has ended is ErrNotLocked and deletes " +
-		"nothing", Group: locktest.Faults, Run: as(readerFirst, locktest.UnlockAfterExpiry)},
+		"nothing", Group: locktest.Faults, Run: lockCase(readerFirst, locktest.UnlockAfterExpiry)},
 	{Name: "Unlock after the session has ended is ErrNotLocked and deletes " +
-		"nothing", Group: locktest.Faults, Run: as(never, locktest.UnlockAfterExpiry)},
-	{Name: "an error on the way of a reader leaves no node behind", Group: locktest.Faults, Run: as(writerFirst,
+		"nothing", Group: locktest.Faults, Run: lockCase(onlyWriters, locktest.UnlockAfterExpiry)},
+	{Name: "an error on the way of a reader leaves no node behind", Group: locktest.Faults, Run: lockCase(writerFirst,
 		locktest.ErrorOnTheWay), Exact: true},
-	{Name: "an error on the way of a writer leaves no node behind", Group: locktest.Faults, Run: as(readerFirst,
+	{Name: "an error on the way of a writer leaves no node behind", Group: locktest.Faults, Run: lockCase(readerFirst,
 		locktest.ErrorOnTheWay), Exact: true},
-	{Name: "an Unlock that fails can be tried again", Group: locktest.Faults, Run: as(never,
+	{Name: "an Unlock that fails can be tried again", Group: locktest.Faults, Run: lockCase(onlyWriters,
 		locktest.UnlockAgain), Exact: true},
-	{Name: "an RUnlock that fails can be tried again", Group: locktest.Faults, Run: as(always,
+	{Name: "an RUnlock that fails can be tried again", Group: locktest.Faults, Run: lockCase(onlyReaders,
 		locktest.UnlockAgain), Exact: true},
 }
 
@@ -189,7 +185,8 @@ func (w *readWrite) participant(reads bool, name i18n.Text, in ...*locktest.Sess
 	if len(in) == 0 {
 		in = []*locktest.Session{w.Session()}
 	}
-	return &participant{oneSidedLock{w.subject.New(in[0].Conn, w.Path), reads}, in[0], name, nil}
+	lock := oneSidedLock{ReadWrite: w.subject.New(in[0].Conn, w.Path), reads: reads}
+	return &participant{oneSidedLock: lock, s: in[0], name: name}
 }
 
 func (w *readWrite) reader(name i18n.Text, in ...*locktest.Session) *participant {
@@ -200,28 +197,28 @@ func (w *readWrite) writer(name i18n.Text, in ...*locktest.Session) *participant
 	return w.participant(false, name, in...)
 }
 
-// enters calls a contender's lock, which must not have to wait.
+// enters has a contender lock. It fails if the contender has to wait.
 func (w *readWrite) enters(p *participant, where i18n.Text) {
 	w.Helper()
 	p.result = w.Lock(p)
 	w.getsIn(p, where)
 }
 
-// getsIn waits until a contender holds the lock whose turn has come.
+// getsIn waits until a contender whose turn has come holds the lock.
 func (w *readWrite) getsIn(p *participant, where i18n.Text) {
 	w.Helper()
 	w.Eventually(i18n.Textf("%s gets in %s", p.name, where), func() bool { return len(p.result) > 0 })
 	w.NoError(<-p.result, "the lock of %s, %s, fails", p.name, where)
 }
 
-// queues calls a contender's lock, which must wait.
+// queues has a contender lock. It fails if the contender does not wait.
 func (w *readWrite) queues(p *participant, why i18n.Text) {
 	w.Helper()
 	p.result = w.Lock(p)
 	w.stays(p, why)
 }
 
-// stays fails if a contender holds the lock that must wait, or does not sleep.
+// stays fails if a contender that must wait holds the lock, or does not sleep.
 func (w *readWrite) stays(p *participant, why i18n.Text) {
 	w.Helper()
 	w.Sleeps(p.s, p.name, func() bool { return len(p.result) > 0 })
@@ -262,7 +259,8 @@ var byNumber = i18n.Text("the queue goes by the number at the end of the name, a
 
 func readerBehindWriter(w *readWrite) {
 	writer := w.writer("the writer")
-	before := &participant{oneSidedLock{writer.ReadWrite, true}, writer.s, "the writer, which reads first,", nil}
+	asReader := oneSidedLock{ReadWrite: writer.ReadWrite, reads: true}
+	before := &participant{oneSidedLock: asReader, s: writer.s, name: "the writer, which reads first,"}
 	w.enters(before, "when the lock is free")
 	w.leaves(before)
 	w.enters(writer, "when the lock is free")
@@ -347,7 +345,7 @@ func wrongRelease(w *readWrite) {
 	w.NothingLeft()
 }
 
-// wakes fails unless the act has this number of watch events sent to each of the waiters.
+// wakes calls act, which must have want[i] watch events sent to waiter i.
 func (w *readWrite) wakes(what i18n.Text, act func(), waiting []*participant, want ...int64) {
 	w.Helper()
 	var before []int64

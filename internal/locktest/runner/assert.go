@@ -144,8 +144,7 @@ func (c *Case) failed(found, message i18n.Text) {
 	c.FailNow()
 }
 
-// callersOfCase returns where the running case has failed: what has called this package, from the
-// inside out.
+// callersOfCase returns where the running case has failed: what has called this package, from the inside out.
 func callersOfCase() string {
 	callers := make([]uintptr, 30)
 	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])

@@ -12,8 +12,7 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// A Case is a case in the process that runs it. What it says of a failure goes to the
-// process that has asked for it.
+// A Case is a case in the process that runs it. What it says of a failure goes to the process that has asked for it.
 type Case struct {
 	*testing.T
 	Asked string // the name by which it was asked for

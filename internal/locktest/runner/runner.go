@@ -24,13 +24,11 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// A Judge has the cases of one test run by another process, which is the same
-// test binary, started again for the same test. The next case after one that fails
-// gets a new process. Cases that pass share one.
+// A Judge has the cases of one test run by another process, which is the same test binary, started again for the same
+// test. The next case after one that fails gets a new process. Cases that pass share one.
 //
-// The process takes one request after the other from its standard input and
-// writes reports to its standard output, each on a line of its own that begins
-// with a mark. Whatever else it prints belongs to the lock.
+// The process takes one request after the other from its standard input and writes reports to its standard output, each
+// on a line of its own that begins with a mark. Whatever else it prints belongs to the lock.
 type Judge struct {
 	t      *testing.T
 	start  func() (*worker, error)

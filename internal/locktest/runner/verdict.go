@@ -50,9 +50,8 @@ type Launcher struct {
 	Kill func(cmd *exec.Cmd)
 }
 
-// Remote returns the judge of a test function of another test binary: no lock can
-// end it, for it is not part of the process that the lock is in. The test must call
-// New once only, or for the wanted cases first.
+// Remote returns the judge of a test function of another test binary: no lock can end it, for it is not part of the
+// process that the lock is in. The test must call New once only, or for the wanted cases first.
 func Remote(test string, l Launcher) *Judge {
 	return &Judge{start: func() (*worker, error) {
 		w, err := startWorker(test, "1 "+test, l)

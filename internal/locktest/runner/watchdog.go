@@ -22,12 +22,11 @@ var self *watchdog
 
 // A watchdog reports a case that does not end, and ends the process.
 //
-// Virtual time stops while any goroutine is busy, so no deadline inside the case ends a lock that
-// spins; and a deadline in real time would fail a lock that is right on a busy machine. So the
-// watchdog looks at what the process does between two steps of the case: a step is a request that
-// reaches the server, or a moment at which every goroutine waits. A process in which every
-// goroutine waits for another one hangs, and that does not depend on time; one that uses much
-// processor time spins. A goroutine that could run and gets no processor counts for neither.
+// Virtual time stops while any goroutine is busy, so no deadline inside the case ends a lock that spins; and a deadline
+// in real time would fail a lock that is right on a busy machine. So the watchdog looks at what the process does
+// between two steps of the case: a step is a request that reaches the server, or a moment at which every goroutine
+// waits. A process in which every goroutine waits for another one hangs, and that does not depend on time; one that
+// uses much processor time spins. A goroutine that could run and gets no processor counts for neither.
 type watchdog struct {
 	out   *os.File
 	token string
@@ -112,9 +111,8 @@ func (d *watchdog) begin(r request) {
 	d.say(report{Begun: true})
 }
 
-// end reports a case that has been cleaned up, or, with over, one that has passed and whose
-// goroutines do not end. The process ends with over, and if the case has failed, because such a
-// case may have left something behind.
+// end reports a case that has been cleaned up, or, with over, one that has passed and whose goroutines do not end. The
+// process ends with over, and if the case has failed, because such a case may have left something behind.
 func (d *watchdog) end(ok, over bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -222,8 +220,7 @@ func (d *watchdog) watch() {
 	}
 }
 
-// stuck reports a case that does not end, and ends the process. If why is empty, it says where the
-// lock waits or spins.
+// stuck reports a case that does not end, and ends the process. If why is empty, it says where the lock waits or spins.
 func (d *watchdog) stuck(why i18n.Text) {
 	stacks := bubble.Stacks()
 	d.mu.Lock()

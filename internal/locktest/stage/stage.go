@@ -42,9 +42,12 @@ type Stage struct {
 	zoo    *ensemble.Ensemble
 }
 
-// Needs are what a case needs: the embedded server's control, sessions of twenty
-// minutes, and that no goroutine is left.
-type Needs struct{ Exact, Calm, Strict bool }
+// Needs are what a case needs.
+type Needs struct {
+	Exact  bool // control of the server, which only the embedded one gives
+	Calm   bool // sessions with the timeout CalmTimeout, on the embedded server
+	Strict bool // no goroutine may be left when the case is over
+}
 
 // Play plays a case against the ZooKeeper that ZK names.
 func Play(c *runner.Case, queue bool, needs Needs, run func(w *Stage)) {
@@ -52,33 +55,37 @@ func Play(c *runner.Case, queue bool, needs Needs, run func(w *Stage)) {
 	if zoo != nil && (needs.Exact || needs.Calm) {
 		c.T.Skip(i18n.Text("needs exact control of the server, which only the embedded one gives (unset ZK)"))
 	}
-	if zoo == nil {
-		bubble.Limits{None: c.Watched()}.Test(c.T, func(t *testing.T) {
-			w := &Stage{Case: c.In(t), Queue: queue, strict: needs.Strict, Path: "/locktest/a/lock"}
-			goroutines := runtime.NumGoroutine()
-			t.Cleanup(func() { w.endAfterLeaks(goroutines) }) // runs last: the clients and the server are closed by then
-			defer w.Left()
-
-			options := []zkserver.Option{zkserver.WithEpoch(3)} // a zxid does not fit in 32 bits
-			mostTime := 50 * time.Hour
-			if needs.Calm {
-				options = append(options, zkserver.WithTick(CalmTimeout/2))
-				mostTime *= 24
-			}
-			w.Server = zkserver.New(options...) // not Run: a lock need not send the request that a case would hold
-			t.Cleanup(w.Server.Close)
-			w.zoo = ensemble.OverPipes(w.Server)
-			w.Observe(w.Server)
-			defer w.Bound(mostTime)()
-
-			run(w)
-			if !w.strict {
-				w.waitForLock(afterwards)
-			}
-		})
+	if zoo != nil {
+		playReal(c, zoo, queue, run)
 		return
 	}
+	bubble.Limits{None: c.Watched()}.Test(c.T, func(t *testing.T) {
+		w := &Stage{Case: c.In(t), Queue: queue, strict: needs.Strict, Path: "/locktest/a/lock"}
+		goroutines := runtime.NumGoroutine()
+		t.Cleanup(func() { w.endAfterLeaks(goroutines) }) // runs last: the clients and the server are closed by then
+		defer w.Left()
 
+		options := []zkserver.Option{zkserver.WithEpoch(3)} // a zxid does not fit in 32 bits
+		mostTime := 50 * time.Hour
+		if needs.Calm {
+			options = append(options, zkserver.WithTick(CalmTimeout/2))
+			mostTime *= 24
+		}
+		w.Server = zkserver.New(options...) // not Run: a lock need not send the request that a case would hold
+		t.Cleanup(w.Server.Close)
+		w.zoo = ensemble.OverPipes(w.Server)
+		w.Observe(w.Server)
+		defer w.Bound(mostTime)()
+
+		run(w)
+		if !w.strict {
+			w.waitForLock(afterwards)
+		}
+	})
+}
+
+// playReal plays a case against a real ZooKeeper, below a node of the case's own.
+func playReal(c *runner.Case, zoo *ensemble.Ensemble, queue bool, run func(w *Stage)) {
 	root := "/locktest-" + rand.Text()
 	w := &Stage{Case: c, Queue: queue, zoo: zoo, Path: root + "/a/lock"}
 	admin := w.Session()
@@ -178,7 +185,7 @@ func (w *Stage) SessionFor(timeout time.Duration) *Session {
 	conn, err := w.zoo.Connect(ctx, ensemble.Options{SessionTimeout: timeout, Tap: tap, Buffer: 64 << 10})
 	require.NoError(w, err)
 	w.Cleanup(conn.Close)
-	return &Session{conn, tap, conn.SessionID()}
+	return &Session{Conn: conn, Tap: tap, ID: conn.SessionID()}
 }
 
 // Ordinary opens a session as most users of go-zookeeper do, with zk.Connect: in such a client a request can wait for
@@ -188,7 +195,7 @@ func (w *Stage) Ordinary() *Session {
 	tap := wiretap.NewWithLog()
 	conn := bubble.Connect(w, tap.Dialer(w.Server.Dial), 10*time.Second, bubble.Three, zk.WithMaxConnBufferSize(64<<10))
 	w.Eventually("the client has a session", func() bool { return conn.State() == zk.StateHasSession })
-	return &Session{conn, tap, conn.SessionID()}
+	return &Session{Conn: conn, Tap: tap, ID: conn.SessionID()}
 }
 
 // Aside calls an operation of a lock in a goroutine of its own; its result comes on the channel.
@@ -241,34 +248,34 @@ func (w *Stage) Waits(ch <-chan error, s *Session, name i18n.Text) {
 	}
 }
 
-// Sleeps waits until a contender that must wait sleeps on a watch, or has got the lock, which in reports.
+// Sleeps waits until a contender that must wait sleeps on a watch, or has got the lock: then in returns true.
 func (w *Stage) Sleeps(s *Session, name i18n.Text, in func() bool) {
 	w.Helper()
 	before := s.Tap.Counts().Total()
 	if bubble.Until(w.settle, func() bool { return in() || s.Sleeps() }) {
 		return
 	}
-	if n := s.Tap.Counts().Total() - before; n > 5 {
+	if n := s.Tap.Counts().Total() - before; n > 5 { // more than a look at the lock takes
 		w.Failf(
 			"%s polls: it has sent %d requests in %v while it had to wait, and has set no watch; set a watch and sleep until its event comes", name, n, Patience)
 	}
 	w.Failf("%s waits without a watch: no event will wake it at the release%s", name, w.Why())
 }
 
-// Eventually waits for a state.
+// Eventually waits until ok returns true, and fails if it does not in time.
 func (w *Stage) Eventually(what i18n.Text, ok func() bool) {
 	w.Helper()
 	w.Await(ok, "never happens: %s%s", what)
 }
 
-// WaitFor waits for a state, and no longer than d.
+// WaitFor waits until ok returns true, at most for d.
 func (w *Stage) WaitFor(d time.Duration, ok func() bool) {
 	for begin := time.Now(); !ok() && time.Since(begin) < d; {
 		time.Sleep(time.Millisecond + time.Since(begin)/100)
 	}
 }
 
-// WaitUntil waits for a state, and fails with a message. It polls: a real server tells of no change.
+// WaitUntil is Eventually with a message of its own. It polls, because a real server announces no change.
 func (w *Stage) WaitUntil(ok func() bool, format string, args ...any) {
 	w.Helper()
 	if !bubble.Until(w.settle, ok) {
@@ -276,7 +283,7 @@ func (w *Stage) WaitUntil(ok func() bool, format string, args ...any) {
 	}
 }
 
-// Await is WaitUntil with a message that ends in Why.
+// Await is WaitUntil with a message whose last argument is Why.
 func (w *Stage) Await(ok func() bool, format string, args ...any) {
 	w.Helper()
 	if !bubble.Until(w.settle, ok) {
@@ -448,7 +455,8 @@ func (w *Stage) NoNodes(message i18n.Text) {
 	w.Empty(w.Nodes(), "%s", message)
 }
 
-// WaitWhileKept waits for as long as a node may stay that nobody needs; on a real server, until n nodes are left.
+// WaitWhileKept waits for the time Keeps, in which a lock may keep a node that nobody needs. On a real server it then
+// waits until at most n nodes are left.
 func (w *Stage) WaitWhileKept(n int) {
 	time.Sleep(w.Keeps)
 	w.WaitFor(Patience, func() bool { return w.Keeps == 0 || w.Server != nil || len(w.Nodes()) <= n })
@@ -464,7 +472,8 @@ func (w *Stage) GoesOn(n int) bool {
 	return true
 }
 
-// Meets waits until a request meets a fault, or the session's contender waits and no request will.
+// Meets waits until a request meets a fault, and returns true. If the session's contender sleeps on a watch before
+// that, no request will come, and Meets returns false.
 func (w *Stage) Meets(f *zkserver.Fault, s *Session, what i18n.Text) (met bool) {
 	w.Helper()
 	w.Eventually(what, func() bool {
@@ -486,8 +495,8 @@ func (w *Stage) Goes(s *Session) {
 	require.True(w, w.Server.Expire(s.ID))
 }
 
-// CutOff has a fault meet what the client of a session sends, on this connection and on
-// those after it, until back is called: all of it, or requests of these kinds.
+// CutOff makes a fault meet the requests that the client of a session sends, on this connection and on
+// later ones, until back is called: requests of the kinds ops, or all if there are no ops.
 func (w *Stage) CutOff(fault func(func(zkserver.Request) bool) *zkserver.Fault, s *Session, ops ...jute.Op) (back func()) {
 	return fault(Sent(s, ops...)).Every().Release
 }
@@ -500,13 +509,14 @@ func (w *Stage) Unreachable(s *Session) {
 	time.Sleep(100 * time.Millisecond) // until the client has noticed
 }
 
-// EndsWith has the next request of a client's lock answered that the session has ended; a second later it has.
+// EndsWith answers the next request of a client's lock with the error that the session has ended. A second later the
+// session does end.
 func (w *Stage) EndsWith(s *Session) {
 	w.Server.Fail(jute.ErrSessionExpired, Number(s, 1))
 	time.AfterFunc(time.Second, func() { w.Server.Expire(s.ID) })
 }
 
-// Rest lets what a lock does in the background come to its end, on the embedded server.
+// Rest gives a lock the time to end its work in the background, on the embedded server.
 func (w *Stage) Rest() {
 	if w.Server != nil {
 		time.Sleep(Patience)

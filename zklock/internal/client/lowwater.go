@@ -20,14 +20,14 @@ var lowWaterForm = regexp.MustCompile(`^zklock [0-9a-f]{16} [0-9]{10}$`)
 // lowWaterSize is the size of every mark, by which a list tells it from most other data.
 const lowWaterSize = len("zklock 0123456789abcdef 0123456789")
 
-// HaveGone reports whether the parent says that all nodes up to a number have gone, and is the one in which n
-// was made. If it does not say so, they may be there.
+// HaveGone reports whether the parent's mark says that all nodes up to a number have gone. The mark counts only if
+// the parent is the one in which n was made. If HaveGone returns false, the nodes may have gone or not.
 func (n *Node) HaveGone(stop <-chan struct{}, number int32) bool {
 	mark, stat := n.parent.read(stop)
 	return stat.Czxid == n.Born && mark >= lowWater(n.Born, number) && mark <= lowWater(n.Born, math.MaxInt32)
 }
 
-// read reads the parent's mark, "" if it has none, and learns how nodes are made there.
+// read returns the parent's mark, or "" if it has none. The first time it sets p.mode: how nodes are made there.
 func (p *Parent) read(stop <-chan struct{}) (mark string, stat *zk.Stat) {
 	data, stat, err := p.c.Get(stop, p.path)
 	if err != nil {

@@ -192,13 +192,13 @@ func (w *watcher) watch() {
 		case left <= next && !waits:
 			next = w.Margin
 			report(warned, 0)
-			below(w.group, func(pid int) { syscall.Kill(pid, syscall.SIGTERM) })
+			eachBelow(w.group, func(pid int) { syscall.Kill(pid, syscall.SIGTERM) })
 		}
 		select {
 		case <-w.gone:
 			return
 		case <-w.ended: // what it leaves behind is ended before the lock is released
-			below(w.group, func(pid int) {
+			eachBelow(w.group, func(pid int) {
 				syscall.Kill(pid, syscall.SIGTERM)
 				syscall.Kill(pid, syscall.SIGCONT) // it may be stopped
 			})
@@ -216,7 +216,7 @@ func kill(group int, gone <-chan struct{}, stuck func(pids []int)) {
 	late := time.After(5 * time.Second)
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
 		var left []int
-		below(group, func(pid int) {
+		eachBelow(group, func(pid int) {
 			syscall.Kill(pid, syscall.SIGKILL)
 			left = append(left, pid)
 		})

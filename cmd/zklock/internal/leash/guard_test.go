@@ -112,7 +112,7 @@ func TestAProcessThatBeginsWhileTheOthersAreSignalledGetsTheSignal(t *testing.T)
 		}
 	}
 	gets(os.Getpid())
-	below(0, gets)
+	eachBelow(0, gets)
 	require.Equal(t, all, signalled)
 }
 

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// What the starter reports, with a number: the command's group, or its status.
+// What the starter of the command reports. With begun comes the number of the command's group, with ended its status.
 const begun, stopped, warned, ended = "begun", "stopped", "warned", "ended"
 
 // A Process is a command with all that it has started.
 type Process struct {
-	// Changes has a value when the command has stopped. It is closed when the command has ended, and what it has left
-	// behind has, or has had SIGTERM for as long as grace is: then End is to be called.
+	// Changes has a value when the command has stopped. It is closed when the command has ended and nothing that it
+	// has started is left, or what is left has had SIGTERM for the time grace. Then the caller calls End.
 	Changes chan struct{}
 	Status  syscall.WaitStatus // of the command, after End
 	Warned  bool               // after End: it got SIGTERM because less than grace was left of the lease
@@ -26,23 +26,25 @@ type Process struct {
 	watcher
 	started bool
 	begun   chan int   // the command's group, once
-	ends    []*os.File // where the processes below are told the end of the lease; nothing else closes them
-	told    time.Time  // that end
-	tty     *terminal  // nil: none
+	ends    []*os.File // to which Extend writes the end of the lease, for each process below; End closes them
+	told    time.Time  // the end that Extend has written last
+	tty     *terminal  // nil if there is none
 }
 
 // New returns a command that gets SIGTERM when less than grace is left of a lease, and SIGKILL when less
 // than margin is left.
 func New(program string, command []string, grace, margin time.Duration) *Process {
 	return &Process{
-		Changes: make(chan struct{}), Status: syscall.WaitStatus(syscall.SIGKILL), begun: make(chan int, 1),
+		Changes: make(chan struct{}),
+		Status:  syscall.WaitStatus(syscall.SIGKILL), // unless the starter reports another one
+		begun:   make(chan int, 1),
 		watcher: watcher{plan: plan{Grace: grace, Margin: margin, Program: program, Command: command}, gone: make(chan struct{})},
 	}
 }
 
-// Start starts the command in a group of its own, and the guards. Of the lease until returns the end, or zero if it is
-// over. The command begins when they know the end, and more than grace is left. If this process ends before, it does
-// not begin.
+// Start starts the guards, and the command in a group of its own. until returns the end of the lease, or the zero Time
+// if the lease is over. The command begins once the guards know an end that is further away than grace. If this process
+// ends before that, the command does not begin.
 func (p *Process) Start(until func() time.Time) error {
 	if err := adopt(); err != nil {
 		return err
@@ -68,15 +70,15 @@ func (p *Process) Start(until func() time.Time) error {
 	p.started = true
 	go p.reap()
 	go p.follow(reports)
-	for end := until(); !end.IsZero(); end = until() { // otherwise the caller notices it, too
+	for end := until(); !end.IsZero(); end = until() { // if it is zero, the caller notices that, too
 		if time.Until(end) > p.Grace {
 			p.Extend(end)
 		}
 		select {
 		case p.group = <-p.begun:
-			p.told = time.Time{} // they are to know the group
+			p.told = time.Time{} // so that Extend tells the guards the group
 			return nil
-		case <-p.gone: // it never will
+		case <-p.gone: // the command will not begin
 			return nil
 		case <-time.After(time.Millisecond):
 		}
@@ -124,8 +126,8 @@ func (p *Process) Pass(s syscall.Signal) {
 	p.Signal(s)
 }
 
-// Suspend stops this process when the command has stopped, as the shell expects that waits for
-// it. Without a terminal no shell does.
+// Suspend stops this process, after the command has stopped: the shell that has started this process
+// expects that. Without a terminal there is no such shell, and Suspend does nothing.
 func (p *Process) Suspend() {
 	if p.tty != nil {
 		p.tty.give(p.group, syscall.Getpgrp())
@@ -133,8 +135,9 @@ func (p *Process) Suspend() {
 	}
 }
 
-// Extend tells the guards a new end of the lease: what is left of it, and the time. It is zero if the lease is over.
-// It does not wait: a guard that is stopped does not read it. A deadline would not do: it may be over before the write.
+// Extend tells the guards the new end of the lease: how much of it is left, and the time of the end. If until is zero,
+// the lease is over. The writes do not wait for a guard that is stopped. (A write deadline of os.File may pass before
+// the write.)
 func (p *Process) Extend(until time.Time) {
 	if until.IsZero() || until.Equal(p.told) {
 		return

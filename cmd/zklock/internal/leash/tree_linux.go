@@ -14,21 +14,22 @@ import (
 // The command is the leader of a group of processes. The kernel kills it when the main thread of its parent ends.
 var attributes = syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 
-// adopt has the kernel give each process below this one that loses its parent to the next above it that
-// has called adopt. So wait finds no child only when no process is left below.
+// adopt makes this process a subreaper: a process below it that loses its parent becomes a child of the next
+// process above that has called adopt. As long as a process is left below, this process has a child to wait for.
 func adopt() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// below calls do for each process below this one, at once when it is found: a moment later it may
-// have ended, and another one begun. It looks again until it finds no new one.
-func below(_ int, do func(pid int)) {
+// eachBelow calls do for each process below this one, as soon as it is found: a moment later it may
+// have ended, and another one may have its number. It looks again until it finds no new one.
+func eachBelow(_ int, do func(pid int)) {
 	_, self := numbers(status("self"))
 	if len(self) == 0 { // no /proc
 		return
 	}
-	for known, all := 0, map[string]bool{self[0]: true}; known < len(all); {
-		known = len(all)
+	all := map[string]bool{self[0]: true} // this process, and those that were found
+	for before := 0; before < len(all); {
+		before = len(all)
 		proc, err := os.Open("/proc")
-		for names := []string(nil); err == nil; names, err = proc.Readdirnames(32) { // those that are there now, not long ago
+		for names := []string(nil); err == nil; names, err = proc.Readdirnames(32) { // a few at a time: old names are stale
 			for _, name := range names {
 				if _, err := strconv.Atoi(name); err != nil || all[name] {
 					continue
@@ -49,9 +50,9 @@ func status(name string) string {
 	return string(text)
 }
 
-// numbers returns the parent of a process, and its own numbers: /proc may be that of a namespace of processes around
-// this process's, and the process has a number in each one from there inward. While it is being reaped they are 0,
-// which to kill means this process's own group: there are none then.
+// numbers returns the number of a process's parent, and the process's own numbers. /proc may belong to a PID namespace
+// around this one, and the process has a number in each namespace from there inward. While it is being reaped, the
+// numbers are 0. To kill 0 would kill this process's own group, so then there are none.
 func numbers(status string) (parent string, own []string) {
 	_, behind, _ := strings.Cut(status, "\nPPid:")
 	fmt.Sscan(behind, &parent)
