@@ -17,26 +17,22 @@ import (
 
 // A carefulConn is a connection that works around faults of the client.
 //
-// The client has room for two answers to a request, but gives three to one
-// that is queued while Close runs and whose write fails. So a failed write
-// closes the connection and is not reported: the client's reader notices.
+// The client has room for two answers to a request, but gives three to one that is queued while Close runs and whose
+// write fails. So a failed write closes the connection and is not reported: the client's reader notices.
 //
 // The client gives the handshake ten times the read deadline, and no deadline
 // after its fourth byte. So the handshake has a deadline of its own.
 //
-// Once connected, the client sends the server the zxid up to which it has seen
-// its watched nodes, while replies change that number: a data race, and a change
-// can be missed. So in a resumed session no reply is read before that request
-// has been made, or before againWatches has passed, because a client without
-// watches makes none. It is not enough that such a request has been written: it
-// may be that of the connection before, which was still queued.
+// Once connected, the client sends the server the zxid up to which it has seen its watched nodes, while replies change
+// that number: a data race, and a change can be missed. So in a resumed session no reply is read before that request
+// has been made, or before againWatches has passed, because a client without watches makes none. It is not enough that
+// such a request has been written: it may be that of the connection before, which was still queued.
 //
 // In a new session there is nothing to set again, but the client asks for the
 // watches that the first replies have set. So an empty list is sent instead.
 //
-// A server that lacks what the client has seen closes the connection without an
-// answer, for all time if it has lost its data. So it is asked about the session
-// without the zxid (see ask).
+// A server that lacks what the client has seen closes the connection without an answer, for all time if it has lost its
+// data. So it is asked about the session without the zxid (see ask).
 type carefulConn struct {
 	net.Conn
 	c       *client
@@ -47,8 +43,7 @@ type carefulConn struct {
 	handshakeTimeout time.Duration
 	limit            time.Time
 
-	// Written by the goroutine that writes and reads the handshake, before the
-	// client's reader and writer begin.
+	// Written by the goroutine that writes and reads the handshake, before the client's reader and writer begin.
 	handshakeSent bool   // the handshake has been written
 	resumed       []byte // it, if it names a session
 
@@ -71,9 +66,8 @@ const (
 	setWatches = 101 // the opcode
 )
 
-// leastHandshakeTimeout is how long a server may take to answer the handshake at first:
-// 1 s, or longer if all servers can still be tried within a third of the session
-// timeout.
+// leastHandshakeTimeout is how long a server may take to answer the handshake at first: 1 s, or longer if all servers
+// can still be tried within a third of the session timeout.
 func (c *client) leastHandshakeTimeout() time.Duration {
 	return max(time.Second, time.Duration(c.timeout.Load())/3/time.Duration(max(1, c.servers())))
 }
@@ -121,9 +115,8 @@ func timedOut(err error) bool {
 	return errors.As(err, &ne) && ne.Timeout()
 }
 
-// mayAsk notes that a server has closed the connection instead of answering a handshake
-// that names a session, and reports whether it may be asked about the session: one
-// and a half session timeouts after the first such refusal.
+// mayAsk notes that a server has closed the connection instead of answering a handshake that names a session, and
+// reports whether it may be asked about the session: one and a half session timeouts after the first such refusal.
 func (c *client) mayAsk() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,8 +126,7 @@ func (c *client) mayAsk() bool {
 	return !time.Now().Before(c.askAt)
 }
 
-// mayNotAsk puts off the next question: this one may have kept the session, for
-// its timeout and a tick.
+// mayNotAsk puts off the next question: this one may have kept the session, for its timeout and a tick.
 func (c *client) mayNotAsk() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -237,11 +229,10 @@ func (c *carefulConn) readAnswer() (err error) {
 // ask asks a server that has refused the handshake about the session, without the zxid,
 // on another connection. It returns the answer if that says that the session is over.
 //
-// A server in trouble closes this connection, too: it has no quorum, and the next
-// leader may know the session. One that lags asks the leader. So a session that lives is not
-// given up, and nothing else is read from a server that the client is ahead of.
-// A leader that has been replaced, and does not know yet, may not know the session.
-// However, no server has heard of the client for as long as mayAsk has waited.
+// A server in trouble closes this connection, too: it has no quorum, and the next leader may know the session. One that
+// lags asks the leader. So a session that lives is not given up, and nothing else is read from a server that the client
+// is ahead of. A leader that has been replaced, and does not know yet, may not know the session. However, no server has
+// heard of the client for as long as mayAsk has waited.
 func (c *carefulConn) ask() (over []byte) {
 	nc, err := c.dial(c.address)
 	if err != nil {
@@ -264,11 +255,10 @@ func (c *carefulConn) ask() (over []byte) {
 	return nil
 }
 
-// mayHelp reports whether another connection may help the client, while this one stays
-// silent: one of the servers says that it is the leader, or stands alone, or is a follower
-// that has seen a change meanwhile. If the leader is silent, no server can take the
-// session over, and a client that leaves its server only loses time. A server that does
-// not say what it is may help, too.
+// mayHelp reports whether another connection may help the client, while this one stays silent: one of the servers says
+// that it is the leader, or stands alone, or is a follower that has seen a change meanwhile. If the leader is silent,
+// no server can take the session over, and a client that leaves its server only loses time. A server that does not say
+// what it is may help, too.
 func (c *carefulConn) mayHelp() bool {
 	wait := c.c.leaseTimeout() / 16
 	heard := c.heard.Load()

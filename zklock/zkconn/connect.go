@@ -1,6 +1,5 @@
-// Package zkconn opens ZooKeeper clients of github.com/go-zookeeper/zk that keep
-// their session when a server hangs, moves or cannot be found, and that end when
-// they are closed.
+// Package zkconn opens ZooKeeper clients of github.com/go-zookeeper/zk that keep their session when a server hangs,
+// moves or cannot be found, and that end when they are closed.
 //
 //	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 //	defer cancel()
@@ -10,10 +9,9 @@
 //	}
 //	defer conn.Close()
 //
-// The client is a *zk.Conn, for everything that takes one. Version 1.0.4 has some
-// faults, which docs/client.md describes. Connect works around all but one: a watch may
-// miss a change of a node's data or children if the connection breaks twice.
-// [SessionTimeout] returns what the client does not export.
+// The client is a *zk.Conn, for everything that takes one. Version 1.0.4 has some faults, which docs/client.md
+// describes. Connect works around all but one: a watch may miss a change of a node's data or children if the connection
+// breaks twice. [SessionTimeout] returns what the client does not export.
 package zkconn
 
 import (
@@ -50,9 +48,8 @@ import (
 // least 1 s. If it does not, the next one has half as long again, up to the session timeout. If all
 // have been tried, the client tries them again after 100 ms, for a second, and then once a second.
 //
-// Nothing is logged without [WithLogger]. [WithTLS] and [WithAuth] are for servers that
-// demand them; there is no SASL. Nobody needs to read events from a channel; an event
-// callback gets them all, see [WithZK].
+// Nothing is logged without [WithLogger]. [WithTLS] and [WithAuth] are for servers that demand them; there is no SASL.
+// Nobody needs to read events from a channel; an event callback gets them all, see [WithZK].
 //
 // What cannot work is an error at once: a chroot, two servers in one string, a port
 // that is none, an option's bad argument, a credential that a server refuses.
@@ -254,12 +251,10 @@ func (c *client) Warn(text string) { c.logger.Warn(text) }
 // SessionTimeout returns what the server agreed to in the last handshake.
 func (c *client) SessionTimeout() time.Duration { return time.Duration(c.timeout.Load()) }
 
-// Reconnect has the client leave a server that is silent: it breaks the connection, the
-// client tries the next server, and keeps its session if one answers in time. What
-// it has sent fails with zk.ErrConnectionClosed. If the client has one address only,
-// several servers may be behind it. It stays if no other connection would help, see
-// mayHelp. Reconnect does not wait for that. It does nothing if the client has no
-// connection, or is about to leave it.
+// Reconnect has the client leave a server that is silent: it breaks the connection, the client tries the next server,
+// and keeps its session if one answers in time. What it has sent fails with zk.ErrConnectionClosed. If the client has
+// one address only, several servers may be behind it. It stays if no other connection would help, see mayHelp.
+// Reconnect does not wait for that. It does nothing if the client has no connection, or is about to leave it.
 func (c *client) Reconnect() {
 	c.mu.Lock()
 	silent := c.dialed
@@ -342,8 +337,7 @@ func (c *client) secure(dial zk.Dialer) zk.Dialer {
 	}
 }
 
-// watches is called by the goroutine that dials, when the client has made the
-// request for its watches, with the zxid.
+// watches is called by the goroutine that dials, when the client has made the request for its watches, with the zxid.
 func (c *client) watches() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -444,10 +438,9 @@ func (d droppingProvider) Next() (server string, retryStart bool) {
 	return server, d.c.expired.Swap(false) || retryStart && !d.c.left.Swap(false) && !d.c.soon()
 }
 
-// soon reports whether the servers are tried again after a short pause, now that all
-// have been tried: for a second. The client itself would wait for that second, and some
-// short interruptions of all servers would cost a lease. Later they are tried in time for the
-// question about the session.
+// soon reports whether the servers are tried again after a short pause, now that all have been tried: for a second. The
+// client itself would wait for that second, and some short interruptions of all servers would cost a lease. Later they
+// are tried in time for the question about the session.
 func (c *client) soon() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -476,8 +469,7 @@ func (c *client) waitBeforeDial() {
 	}
 }
 
-// A printer is the logger that package zk is given: of troubles alone, see
-// zk.WithLogInfo.
+// A printer is the logger that package zk is given: of troubles alone, see zk.WithLogInfo.
 type printer struct{ *slog.Logger }
 
 func (p printer) Printf(format string, args ...any) {

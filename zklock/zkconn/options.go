@@ -60,10 +60,9 @@ func WithLogger(logger *slog.Logger) Option {
 // WithTLS has the client speak TLS to every server. The configuration is copied;
 // &tls.Config{} trusts the roots of the system.
 //
-// A server's certificate must be valid for its host as the caller of Connect gave
-// it, although the client dials an address; the host is also sent as the server's
-// name (SNI). If two names have the same address, the first of them counts. If
-// config.ServerName is set, it counts for all servers.
+// A server's certificate must be valid for its host as the caller of Connect gave it, although the client dials an
+// address; the host is also sent as the server's name (SNI). If two names have the same address, the first of them
+// counts. If config.ServerName is set, it counts for all servers.
 //
 // A ZooKeeper server offers TLS on its secureClientPort, and by default it demands
 // a certificate of the client, too (ssl.clientAuth): config.Certificates.
@@ -102,11 +101,10 @@ func LoadTLS(ca, cert, key string) (*tls.Config, error) {
 	return config, nil
 }
 
-// WithAuth has the client prove an identity to each server before its first request,
-// as in WithAuth("digest", "user:password"). If a server refuses it, Connect returns
-// an error that wraps zk.ErrAuthFailed. With several of these options the session
-// has all of the identities. The credential crosses the network readable by
-// everybody unless there is TLS.
+// WithAuth has the client prove an identity to each server before its first request, as in WithAuth("digest",
+// "user:password"). If a server refuses it, Connect returns an error that wraps zk.ErrAuthFailed. With several of these
+// options the session has all of the identities. The credential crosses the network readable by everybody unless there
+// is TLS.
 func WithAuth[C ~string | ~[]byte](scheme string, secret C) Option {
 	c := credential{scheme, []byte(secret)}
 	return func(s *settings) error {
@@ -123,9 +121,8 @@ func WithAuth[C ~string | ~[]byte](scheme string, secret C) Option {
 	}
 }
 
-// WithDialer has the client make its connections with dial, which is given an
-// address, and not a name. It is called under no mutex, and its connections are
-// closed under none.
+// WithDialer has the client make its connections with dial, which is given an address, and not a name. It is called
+// under no mutex, and its connections are closed under none.
 func WithDialer(dial zk.Dialer) Option {
 	return func(s *settings) error {
 		if dial == nil {

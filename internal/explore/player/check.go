@@ -177,10 +177,7 @@ func (w *Player) enteredLocked(k *Contender) {
 
 	own := w.nodesOf(k.Client)
 	if len(own) == 0 {
-		if !k.Client.faulted || k.stripped && w.sessionLives(k.Client.Conn.SessionID()) {
-			w.ViolateLocked(Violation{Kind: NodeMissing, Who: k.Name, What: i18n.Textf(
-				"%s holds the lock, and its session has no node of the lock", k.Name)})
-		}
+		w.enteredWithoutNodeLocked(k)
 		return
 	}
 	if w.Lock.Permits > 1 && w.contendersBefore(own[0]) < w.Lock.Permits {
@@ -197,6 +194,14 @@ func (w *Player) enteredLocked(k *Contender) {
 					"%s gets in with %s, before %s with %s", k.Name, path.Base(own[0]), o.Name, path.Base(p))})
 			}
 		}
+	}
+}
+
+// enteredWithoutNodeLocked reports a contender that has got the lock and has no node, unless a fault explains that.
+func (w *Player) enteredWithoutNodeLocked(k *Contender) {
+	if !k.Client.faulted || k.stripped && w.sessionLives(k.Client.Conn.SessionID()) {
+		w.ViolateLocked(Violation{Kind: NodeMissing, Who: k.Name, What: i18n.Textf(
+			"%s holds the lock, and its session has no node of the lock", k.Name)})
 	}
 }
 
