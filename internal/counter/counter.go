@@ -33,7 +33,7 @@ type Lock struct {
 	System string
 	// Article has article A's times, by the number of threads.
 	Article map[int]time.Duration
-	// Unsafe is empty for a lock. Of a yardstick that is no lock it says what that does in place of excluding.
+	// Unsafe is empty for a lock. Of a yardstick, which is not one, it says what that does in place of excluding.
 	Unsafe i18n.Text
 	// Formula predicts the requests. The zero Formula predicts nothing.
 	Formula Formula
