@@ -154,7 +154,7 @@ func zookeeper(settings string) preparation {
 		err := at.write("zoo.cfg", fmt.Sprintf("tickTime=2000\ndataDir=%s\nclientPort=%s\nclientPortAddress=%s\n",
 			at.file("data"), at.port, at.host)+"maxClientCnxns=0\nadmin.enableServer=false\n"+settings)
 		return at.addr, as("java", "-cp", "/etc/zookeeper/conf:/usr/share/java/zookeeper.jar",
-			"org.apache.zookeeper.server.ZooKeeperServerMain", at.file("zoo.cfg")), at.serves, err
+			"org.apache.zookeeper.server.quorum.QuorumPeerMain", at.file("zoo.cfg")), at.serves, err
 	}
 }
 

@@ -30,31 +30,25 @@ type ZooKeeper struct {
 func ZooKeepers(t testing.TB, n int) (nodes []*ZooKeeper) {
 	t.Helper()
 	Needs(t, "java", "zookeeper", "ZK")
-	members := ""
+	settings := "initLimit=10\nsyncLimit=5\n"
 	for i := range n {
 		at := location{dir: t.TempDir(), addr: Addr(t)}
 		at.host, at.port, _ = net.SplitHostPort(at.addr)
-		nodes = append(nodes, &ZooKeeper{Addr: at.addr, Data: at.file("data"), location: at})
+		z := &ZooKeeper{Addr: at.addr, Data: at.file("data"), location: at}
+		nodes = append(nodes, z)
+		require.NoError(t, os.Mkdir(z.Data, 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(z.Data, "myid"), []byte(strconv.Itoa(i+1)), 0o644))
 		_, peers, _ := net.SplitHostPort(Addr(t))
 		_, elections, _ := net.SplitHostPort(Addr(t))
-		members += fmt.Sprintf("server.%d=%s:%s:%s\n", i+1, at.host, peers, elections)
+		settings += fmt.Sprintf("server.%d=%s:%s:%s\n", i+1, at.host, peers, elections)
 	}
-	for i, z := range nodes {
-		require.NoError(t, os.Mkdir(z.Data, 0o755))
-		if n == 1 {
-			continue
-		}
-		require.NoError(t, os.WriteFile(filepath.Join(z.Data, "myid"), []byte(strconv.Itoa(i+1)), 0o644))
+	if n == 1 {
+		settings = ""
 	}
 	var wg sync.WaitGroup
 	for _, z := range nodes { // all at once: none of them serves before the others run
 		wg.Go(func() {
-			_, cmd, _, err := zookeeper("")(t.Context(), z.location, exec.Command)
-			if err == nil && n > 1 {
-				err = appendTo(z.location.file("zoo.cfg"), "initLimit=10\nsyncLimit=5\n"+members)
-				cmd = exec.Command("java", "-cp", "/etc/zookeeper/conf:/usr/share/java/zookeeper.jar",
-					"org.apache.zookeeper.server.quorum.QuorumPeerMain", z.location.file("zoo.cfg"))
-			}
+			_, cmd, _, err := zookeeper(settings)(t.Context(), z.location, exec.Command)
 			if err == nil {
 				err = z.start(t, cmd)
 			}
@@ -73,16 +67,6 @@ func ZooKeepers(t testing.TB, n int) (nodes []*ZooKeeper) {
 	})
 	require.False(t, t.Failed(), "the servers do not serve")
 	return nodes
-}
-
-func appendTo(name, text string) error {
-	f, err := os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	_, err = f.WriteString(text)
-	return err
 }
 
 func (z *ZooKeeper) start(t testing.TB, cmd *exec.Cmd) (err error) {
