@@ -86,7 +86,7 @@ var coldRunText = i18n.Text("the first run of a new JVM, which has compiled noth
 // warmJVM starts a JVM. It runs the counter once in the cold JVM, on these servers, once through a proxy that counts
 // the requests, and then until the JVM is warm. It returns the cold run, which is reported.
 func (p *curatorPlayer) warmJVM(ctx context.Context, cold report.Run, servers []string) (report.Run, error) {
-	cold.Round, cold.Status, cold.Predicted = 0, report.StatusWarmUp, 0
+	cold.Round, cold.Status, cold.Predicted = 0, report.StatusWarmUp, 0 // beside the runs that are compared
 	p.server.Say(i18n.Textf("a new JVM for %d threads warms up", cold.Goroutines))
 	warmAt := time.Now().Add(p.cfg.warmup)
 	var err error

@@ -8,10 +8,11 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-const (
-	// Patience is the time in which a contender must get a free lock.
-	Patience = time.Minute
+// Patience is the time in which a contender must get a free lock.
+const Patience = time.Minute
 
+// What is wrong with a lock that lets two contenders in, by what has happened before.
+const (
 	gaveUpText = "when %s another contender got the lock, although its holder had not unlocked"
 	cameInText = "a contender got the lock although its holder had not unlocked"
 	waitedText = "a contender got the lock after %v of waiting, although its holder had not unlocked"

@@ -47,6 +47,7 @@ func draw(rng *rand.Rand) player.Chooser {
 // priority, and the one with the highest acts. At depth points, which are drawn first, the actor that would act next
 // gets a priority below all others.
 func pct(rng *rand.Rand, depth int) player.Chooser {
+	const priorities = 1000          // those of a client or a contender are from 0 to that
 	priority := make(map[string]int) // by actor: a client, a contender, or a fault
 	drops := make(map[int]bool)      // by the number of a point
 	for range depth {
@@ -61,9 +62,9 @@ func pct(rng *rand.Rand, depth int) player.Chooser {
 				actor, _, _ = strings.Cut(name, ": ")
 			}
 			if _, ok := priority[actor]; !ok {
-				priority[actor] = rng.IntN(1000)
+				priority[actor] = rng.IntN(priorities)
 				if isFault {
-					priority[actor] -= 900 // faults are rare: nine in ten are below all else
+					priority[actor] -= priorities * 9 / 10 // faults are rare: nine in ten are below all else
 				}
 			}
 			if priority[actor] > top {
@@ -73,7 +74,7 @@ func pct(rng *rand.Rand, depth int) player.Chooser {
 		if point++; drops[point] {
 			actor, _, _ := strings.Cut(p.Enabled[best], ": ")
 			dropped++
-			priority[actor] = -1000 - dropped // below all others, also those that fell earlier
+			priority[actor] = -priorities - dropped // below all others, also those that fell earlier
 		}
 		return best
 	}

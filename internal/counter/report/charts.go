@@ -100,8 +100,8 @@ func requestsChart(groups []Group, l i18n.Language) Chart {
 	}
 	names := lineNames(groups)
 	for i, name := range names {
-		measured := chartLine{name: name, look: lookOf(name, names), width: 1.6, glyph: "ring", radius: max(2,
-			float64(min(2+len(names), 7))-1.5*float64(i))}
+		radius := max(2, float64(min(2+len(names), 7))-1.5*float64(i)) // rings at one point lie inside each other
+		measured := chartLine{name: name, look: lookOf(name, names), width: 1.6, glyph: "ring", radius: radius}
 		predicted := chartLine{look: measured.look, width: 7, faint: true}
 		predicted.dashes = ""
 		for _, g := range groups {

@@ -46,12 +46,11 @@ func (w *Player) checkLocked() {
 }
 
 // holdersLocked returns the contenders that hold the lock, one for each owner. outlived are those whose
-// session has ended while they held the lock, and that cannot have noticed it.
+// session has ended while they held the lock, and that were not notified of that.
 func (w *Player) holdersLocked() (holders, outlived []string) {
 	for _, k := range w.Contenders {
 		switch {
-		case k.State != Inside:
-		case k.notified(): // it knows that it does not hold the lock
+		case k.State != Inside || k.notified(): // it does not hold the lock, or knows that it has lost it
 		case k.Lost || !w.sessionLives(k.held):
 			outlived = append(outlived, k.Name)
 		case !slices.Contains(holders, w.owner(k.Name)):

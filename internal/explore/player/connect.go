@@ -16,8 +16,8 @@ import (
 func Connect(servers []string, timeout time.Duration, options ...func(*zk.Conn)) (*zk.Conn, error) {
 	c := new(zk.Conn)
 	fields := reflect.ValueOf(c).Elem()
-	fields.Set(reflect.ValueOf(blank()).Elem())
-	set := func(field, to reflect.Value) { // also an unexported one
+	fields.Set(reflect.ValueOf(blank()).Elem()) // a copy, whose channels and maps must be its own
+	set := func(field, to reflect.Value) {      // also an unexported one
 		reflect.NewAt(field.Type(), unsafe.Pointer(field.UnsafeAddr())).Elem().Set(to)
 	}
 	for i := range fields.NumField() {

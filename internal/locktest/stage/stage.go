@@ -222,13 +222,13 @@ func (w *Stage) Result(ch <-chan error, what i18n.Text) error {
 	}
 }
 
-// Holds waits until a contender has got the lock.
+// Holds waits until a contender has got the lock, and fails if its Lock fails or does not return.
 func (w *Stage) Holds(ch <-chan error, name i18n.Text) {
 	w.Helper()
 	w.NoError(w.Result(ch, i18n.Textf("Lock of %s", name)), "Lock of %s fails", name)
 }
 
-// Hit waits until a request meets a fault.
+// Hit waits until a request meets a fault, and fails if none does.
 func (w *Stage) Hit(f *zkserver.Fault, what i18n.Text) {
 	w.Helper()
 	select {
@@ -238,7 +238,7 @@ func (w *Stage) Hit(f *zkserver.Fault, what i18n.Text) {
 	}
 }
 
-// Waits fails if a contender has got the lock, or an error, or does not sleep on a watch.
+// Waits waits until a contender sleeps on a watch. It fails if the contender gets the lock or an error instead.
 func (w *Stage) Waits(ch <-chan error, s *Session, name i18n.Text) {
 	w.Helper()
 	w.Sleeps(s, name, func() bool { return len(ch) > 0 })
@@ -248,7 +248,8 @@ func (w *Stage) Waits(ch <-chan error, s *Session, name i18n.Text) {
 	}
 }
 
-// Sleeps waits until a contender that must wait sleeps on a watch, or has got the lock: then in returns true.
+// Sleeps waits until a contender that must wait sleeps on a watch, or in reports that it has got the lock. It fails if
+// neither happens.
 func (w *Stage) Sleeps(s *Session, name i18n.Text, in func() bool) {
 	w.Helper()
 	before := s.Tap.Counts().Total()
