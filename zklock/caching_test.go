@@ -193,10 +193,10 @@ func TestGoroutinesWaitForTheList(t *testing.T) {
 			onMeter(t, func(m *meter) {
 				ours, conn := m.ourClient()
 				m.leaveCached(ours)
-				getAndUnlock(m.serverTest, lockAside(context.Background(), m.mutex(m.connect()), nil))
+				m.lockAndUnlock(m.mutex(m.connect()))
 				list := m.srv.Hold(requestOf(conn.SessionID(), jute.OpGetChildren2, lockPath))
 				var l *zklock.Lease
-				for range 16 {
+				for range 16 { // the default of WithHandOver
 					l = m.mustLock(ours, nil)
 					m.mustUnlock(l)
 				}
@@ -264,7 +264,7 @@ func TestACachedNodeOfAClientThatIsCutOffGrantsNothing(t *testing.T) {
 		silence.Release()
 		require.Greater(tb, stranger.Token(), l.Token())
 		tb.mustUnlock(stranger)
-		getAndUnlock(tb, lockAside(context.Background(), ours, nil))
+		tb.lockAndUnlock(ours)
 	})
 }
 
@@ -387,7 +387,7 @@ func TestAClientThatIsClosedWithACachedNode(t *testing.T) {
 		require.NoError(tb, ours.Shutdown(within(tb, time.Minute)))
 		require.Zero(tb, ours.Stats().Cached)
 		require.Len(tb, tb.srv.Children(lockPath), 1, "it is not deleted, because Shutdown came late")
-		getAndUnlock(tb, lockAside(context.Background(), tb.mutex(tb.connect()), nil))
+		tb.lockAndUnlock(tb.mutex(tb.connect()))
 	})
 }
 

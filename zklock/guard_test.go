@@ -115,7 +115,7 @@ func TestAGuardCostsTwoRequestsAndAWriteNone(t *testing.T) {
 	})
 }
 
-// A write whose answer is lost or late returns ErrUnknownOutcome, and is not sent again. It is if no server has got it.
+// A write whose answer is lost returns ErrUnknownOutcome, and is sent again only if no server has received it.
 func TestALostAnswerToAWriteIsReported(t *testing.T) {
 	withClient(t, func(tb *serverTest, conn *zk.Conn) {
 		id := conn.SessionID()

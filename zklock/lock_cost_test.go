@@ -340,7 +340,7 @@ func TestWhatACachedNodeChanges(t *testing.T) {
 		{"a crash", func(tb *serverTest, conn *zk.Conn, _ *zklock.Mutex) string {
 			id, began := conn.SessionID(), time.Now()
 			silence := tb.srv.Hold(anyFrom(id)).Every()
-			getAndUnlock(tb, lockAside(context.Background(), tb.mutex(tb.connect()), nil))
+			tb.lockAndUnlock(tb.mutex(tb.connect()))
 			silence.Release()
 			return fmt.Sprint(time.Since(began).Round(10 * time.Second))
 		}, "10s", "0s"}, // the session timeout

@@ -37,7 +37,7 @@ type history struct {
 	mu       sync.Mutex
 	events   int64
 	ops      []*operation
-	holds    map[int64]*tokenHold // so far, by token
+	holds    map[int64]*tokenHold // of the leases so far, by token
 	taken    map[string]int64     // by node: when an operator has taken it away
 	faults   []porcupine.Annotation
 	problems []string

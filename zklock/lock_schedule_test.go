@@ -163,7 +163,7 @@ func (s *stage) nothingLeft(caches bool) {
 	}
 }
 
-// A client locks and unlocks a few times.
+// A client is a goroutine of an owner that locks and unlocks a few times.
 type client struct {
 	*stage
 	lane    int
@@ -187,7 +187,7 @@ func (c *client) work() {
 			if c.r.IntN(4) == 0 {
 				hold = time.After(drawDuration(c.r, time.Second, 3*sessionTimeout))
 			}
-			if c.r.IntN(2) == 0 { // a polite one, and a careful one
+			if c.r.IntN(2) == 0 { // a holder that stops when it should
 				select {
 				case <-hold:
 				case <-l.Lost():
@@ -201,7 +201,7 @@ func (c *client) work() {
 	}
 }
 
-// ctx ends at random, or hardly ever.
+// ctx returns a ctx that ends at random, or only if the play is stuck.
 func (c *client) ctx() (context.Context, context.CancelFunc) {
 	if c.r.IntN(3) > 0 {
 		return context.WithCancel(c.limit)
@@ -285,9 +285,9 @@ func (s *stage) operate(done <-chan struct{}) {
 			})
 		}
 		moment, long := drawDuration(s.r, time.Millisecond, time.Second), drawDuration(s.r, sessionTimeout/2, 3*sessionTimeout)
-		kinds := 7 // the mild ones
+		kinds := 7 // cases 0 to 6, the mild ones
 		if s.harsh {
-			kinds = 15
+			kinds = 15 // the others, too
 		}
 		switch s.r.IntN(kinds) {
 		case 0:
@@ -340,7 +340,7 @@ func (s *stage) operate(done <-chan struct{}) {
 	}
 }
 
-// target chooses a session, often that of the holder.
+// target draws a session, often that of the holder.
 func (s *stage) target() int {
 	n := s.r.IntN(len(s.sessions))
 	names := s.srv.Children(historyPath)
@@ -356,7 +356,7 @@ func (s *stage) target() int {
 	return n
 }
 
-// noteTaken notes the leases that are lost with some nodes, at a moment at which no client does anything.
+// noteTaken notes the leases that the operator is about to take with nodes that go, while no client does anything.
 func (s *stage) noteTaken(gone func(node zkserver.Node) bool) {
 	synctest.Wait()
 	var nodes []string

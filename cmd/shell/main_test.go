@@ -54,7 +54,7 @@ func TestTheShell(t *testing.T) {
 	require.Eventually(t, func() bool { return len(server.Sessions()) == 0 }, 5*time.Minute, time.Millisecond, "its session has ended")
 }
 
-// The shell goes on when its server has started again, empty, which takes 1.5 session timeouts, as no option says.
+// The shell goes on after its server has started again, empty. That takes one and a half session timeouts.
 func TestTheShellOutlivesItsServer(t *testing.T) {
 	testenv.Landing(t, "waits for one and a half session timeouts")
 	t.Parallel()

@@ -311,8 +311,7 @@ func TestANameIsLookedUpByTheSystem(t *testing.T) {
 	open(t, []string{net.JoinHostPort("localhost", port)})
 }
 
-// Our host provider reports that all addresses have been tried, for which the client pauses, as that of package zk
-// does.
+// Our host provider reports that all addresses have been tried, so that the client pauses, when package zk's does.
 func TestAllAddressesHaveBeenTriedWhenTheClientsOwnProviderSaysSo(t *testing.T) {
 	for n := 1; n <= 4; n++ {
 		var list []string

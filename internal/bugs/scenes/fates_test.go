@@ -48,7 +48,7 @@ func writeFates(t *testing.T) {
 }
 
 // fates.json has a number for each beginning of each list. Some fates are played again, as all of them take long.
-func TestTheFatesOfTheScenesAreTheirs(t *testing.T) {
+func TestTheFatesAreCurrent(t *testing.T) {
 	testenv.RacedAtLength(t, "it plays some scenes hundreds of times, and other tests race each of them")
 	if site.Updates() {
 		writeFates(t)

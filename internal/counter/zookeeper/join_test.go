@@ -20,24 +20,24 @@ func TestTheFirstProcessesWithTheSameFlagsAreALineUp(t *testing.T) {
 	at := func(node string, n int, lineUp ...string) process { // with the flag -n, and what it has chosen already
 		return process{node: node, Flags: fmt.Sprint("-n ", n), LineUp: lineUp}
 	}
+	const underWay = "a run of other processes is under way, waiting for its end"
 	for name, tc := range map[string]struct {
-		here   []process
-		lineUp []string
-		waits  string
-		err    string
+		here       []process
+		lineUp     []string
+		waits, err string
 	}{
 		"alone":                          {here: []process{at("b", 5)}, waits: "waiting, 1 of 2 processes are there"},
 		"two":                            {here: []process{at("a", 5), at("b", 5)}, lineUp: []string{"a", "b"}},
 		"one that has other flags":       {here: []process{at("b", 5), at("c", 6), at("d", 5)}, lineUp: []string{"b", "d"}},
 		"a first with other flags":       {here: []process{at("a", 6), at("b", 5)}, err: "the flags are -n 5 here and -n 6 in a, which came first"},
-		"a third":                        {here: []process{at("a", 5), at("a2", 5), at("b", 5)}, waits: "a run of other processes is under way"},
+		"a third":                        {here: []process{at("a", 5), at("a2", 5), at("b", 5)}, waits: underWay},
 		"one that has lined up":          {here: []process{at("a", 6, "a", "b"), at("b", 5)}, lineUp: []string{"a", "b"}},
-		"one that waits for others":      {here: []process{at("a2", 6, "a", "a2"), at("b", 5)}, waits: "a run of other processes is under way"},
-		"none, as the session has ended": {waits: "a run of other processes is under way"},
+		"one that waits for others":      {here: []process{at("a2", 6, "a", "a2"), at("b", 5)}, waits: underWay},
+		"none, as the session has ended": {waits: underWay},
 	} {
 		lineUp, waits, err := choose(at("b", 5), tc.here, 2) // b is this process, and two are to take part
 		require.Equal(t, tc.lineUp, lineUp, name)
-		require.Contains(t, waits.String(), tc.waits, name)
+		require.Equal(t, tc.waits, waits.String(), name)
 		if tc.err == "" {
 			require.NoError(t, err, name)
 		} else {
