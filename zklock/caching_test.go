@@ -206,7 +206,7 @@ func TestGoroutinesWaitForTheList(t *testing.T) {
 				if strange {
 					stranger = m.startBehind(m.mutex(m.connect()))
 				}
-				require.ErrorContains(t, ours.Shutdown(within(m.serverTest, time.Millisecond)), "owners that wait for the lock: 2; requests that are not answered")
+				require.ErrorContains(t, ours.Shutdown(m.within(time.Millisecond)), "owners that wait for the lock: 2; requests that are not answered")
 				require.Empty(t, waiters[0])
 				list.Release()
 				if strange {
@@ -240,7 +240,7 @@ func TestAContenderIsLetInThoughTheWatchOnTheQueueIsThrottled(t *testing.T) {
 			stranger := lockAside(context.Background(), tb.mutex(tb.connect()), nil)
 			time.Sleep(10*time.Second/3 + time.Second/10) // a third of the session timeout, and a list
 			require.Len(tb, stranger, 1)
-			getAndUnlock(tb, stranger)
+			tb.getAndUnlock(stranger)
 		})
 	}
 }
@@ -257,7 +257,7 @@ func TestACachedNodeOfAClientThatIsCutOffGrantsNothing(t *testing.T) {
 		tb.mustUnlock(l)
 		tb.requireCached(ours)
 		time.Sleep(time.Until(safe) - time.Millisecond)
-		require.ErrorIs(tb, testenv.Err(ours.Lock(within(tb, time.Second), nil)), context.DeadlineExceeded, "the lease is as good as lost")
+		require.ErrorIs(tb, testenv.Err(ours.Lock(tb.within(time.Second), nil)), context.DeadlineExceeded, "the lease is as good as lost")
 		require.Zero(tb, ours.Stats().Cached)
 		time.Sleep(time.Minute) // until the session has ended
 		stranger := tb.mustLock(tb.mutex(tb.connect()), nil)
@@ -322,7 +322,7 @@ func TestCallsOnACachedNode(t *testing.T) {
 		require.Equal(t, earlier.Token()+1, all[0].Token, "that of the next lease")
 		all = m.participants(other)
 		require.False(t, all[0].Cached, "others cannot see it")
-		require.ErrorIs(t, testenv.Err(ours.Lock(within(m.serverTest, 0), nil)), context.DeadlineExceeded)
+		require.ErrorIs(t, testenv.Err(ours.Lock(m.within(0), nil)), context.DeadlineExceeded)
 		m.requireCached(ours)
 		var l *zklock.Lease
 		owner := zklock.NewOwner("owner")
@@ -383,8 +383,8 @@ func TestAClientThatIsClosedWithACachedNode(t *testing.T) {
 		tb.srv.LoseRequest(requestOf(conn.SessionID(), jute.OpCloseSession, ""))
 		conn.Close()
 		synctest.Wait() // until the Mutex has noticed it
-		require.Error(tb, testenv.Err(ours.Lock(within(tb, 10*time.Second), nil)))
-		require.NoError(tb, ours.Shutdown(within(tb, time.Minute)))
+		require.Error(tb, testenv.Err(ours.Lock(tb.within(10*time.Second), nil)))
+		require.NoError(tb, ours.Shutdown(tb.within(time.Minute)))
 		require.Zero(tb, ours.Stats().Cached)
 		require.Len(tb, tb.srv.Children(lockPath), 1, "it is not deleted, because Shutdown came late")
 		tb.lockAndUnlock(tb.mutex(tb.connect()))

@@ -49,7 +49,7 @@ func TestALeaseOutlastsTheRightToRead(t *testing.T) {
 		time.Sleep(2 * time.Second) // until its node is watched
 		tb.allow(admin, tb.nodeAt(0), zk.PermAll&^zk.PermRead)
 		refused := tb.srv.Fail(jute.ErrNoAuth, requestOf(conn.SessionID(), jute.OpGetChildren2, lockPath)).Every()
-		requireLasts(tb, l)
+		tb.requireLasts(l)
 		require.NotEmpty(tb, refused.Hit())
 	})
 }
@@ -86,9 +86,9 @@ func TestASearchThatIsRefusedEndsWithItsSession(t *testing.T) {
 		_, err := m.Lock(context.Background(), zklock.NewOwner("owner"))
 		require.Len(tb, lost.Hit(), 1)
 		require.ErrorIs(tb, err, zk.ErrNoAuth)
-		require.ErrorIs(tb, m.Shutdown(within(tb, time.Minute)), context.DeadlineExceeded, "it is looked for until it is found")
+		require.ErrorIs(tb, m.Shutdown(tb.within(time.Minute)), context.DeadlineExceeded, "it is looked for until it is found")
 		tb.srv.Expire(conn.SessionID())
-		require.NoError(tb, m.Shutdown(within(tb, time.Minute)))
+		require.NoError(tb, m.Shutdown(tb.within(time.Minute)))
 	})
 }
 
@@ -155,11 +155,11 @@ func TestATokenIsReadIfAnotherHasQueuedBeforeTheList(t *testing.T) {
 		<-list.Hit()
 		second := enqueue(tb.mutex(tb.connect()))
 		list.Release()
-		got := leaseOf(tb, first)
+		got := tb.leaseOf(first)
 		node, ok := tb.srv.Node(got.Node())
 		require.True(tb, ok)
 		require.Equal(tb, node.Stat.Czxid<<10, got.Token())
-		handOver(tb, got, second)
+		tb.handOver(got, second)
 	})
 }
 
@@ -181,7 +181,7 @@ func TestAServerWithoutContainersGetsAnOrdinaryParent(t *testing.T) {
 			onServerCase(t, how+", "+name, func(tb *serverTest) {
 				refused := refuse(tb.srv, func(r zkserver.Request) bool { return r.Op == jute.OpCreateContainer }).Every()
 				m := tb.mutexAt("/a/b/c", connect(tb, ensemble.Options{}))
-				l := testenv.Must(m.Lock(within(tb, 10*time.Second), nil))(tb)
+				l := testenv.Must(m.Lock(tb.within(10*time.Second), nil))(tb)
 				node, _ := tb.srv.Node("/a/b/c")
 				require.False(tb, node.Container)
 				tb.mustUnlock(l)

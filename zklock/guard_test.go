@@ -133,7 +133,7 @@ func TestALostAnswerToAWriteIsReported(t *testing.T) {
 		require.Equal(tb, before+1, now)
 
 		slow := tb.srv.Hold(isWrite)
-		now, err = write(within(tb, time.Second))
+		now, err = write(tb.within(time.Second))
 		require.ErrorIs(tb, err, zklock.ErrUnknownOutcome)
 		require.ErrorIs(tb, err, context.DeadlineExceeded)
 		require.Equal(tb, before+1, now)
@@ -148,7 +148,7 @@ func TestALostAnswerToAWriteIsReported(t *testing.T) {
 		now = testenv.Must(write(context.Background()))(tb)
 		require.Equal(tb, before+3, now)
 
-		now, err = write(within(tb, 0))
+		now, err = write(tb.within(0))
 		require.ErrorIs(tb, err, context.DeadlineExceeded)
 		require.NotErrorIs(tb, err, zklock.ErrUnknownOutcome)
 		require.Equal(tb, before+3, now)
@@ -156,7 +156,7 @@ func TestALostAnswerToAWriteIsReported(t *testing.T) {
 		down = tb.srv.LoseRequest(requestOf(id, jute.OpConnect, "")).Every()
 		tb.srv.Cut(id)
 		time.Sleep(time.Second)
-		now, err = write(within(tb, time.Minute)) // it waits for a server, and then the lease is lost
+		now, err = write(tb.within(time.Minute)) // it waits for a server, and then the lease is lost
 		require.ErrorIs(tb, err, zklock.ErrFenced)
 		require.ErrorIs(tb, err, zklock.ErrLost)
 		require.Equal(tb, before+3, now)
@@ -175,7 +175,7 @@ func TestAGuardIsMadeOnceThoughItsAnswerIsLost(t *testing.T) {
 			}
 			l := tb.mustLock(tb.mutex(conn), nil)
 			lost := tb.srv.LoseReply(requestOf(conn.SessionID(), jute.OpMulti, guardNode))
-			g := testenv.Must(l.Guard(within(tb, time.Minute), guardNode))(tb)
+			g := testenv.Must(l.Guard(tb.within(time.Minute), guardNode))(tb)
 			require.Len(tb, lost.Hit(), 1)
 			require.Len(tb, tb.marks(l), 1)
 			require.Len(tb, tb.srv.Children(guardNode), 1)
@@ -199,7 +199,7 @@ func TestWhatGuardRefuses(t *testing.T) {
 			"/closed": zk.ErrNoAuth.Error(), "/closed/guard": zk.ErrNoAuth.Error(),
 			lockPath: "outside that of the lock", lockPath + "/guard": "outside that of the lock",
 		} {
-			_, err := l.Guard(within(tb, time.Minute), path)
+			_, err := l.Guard(tb.within(time.Minute), path)
 			require.ErrorContains(tb, err, want)
 			require.ErrorContains(tb, err, path)
 		}
@@ -237,7 +237,7 @@ func TestAGuardIsMadeThoughItsServerIsBehind(t *testing.T) {
 		} {
 			l := tb.mustLock(tb.mutex(conn), nil)
 			read := tb.srv.HoldReply(requestOf(conn.SessionID(), jute.OpGetData, guardNode))
-			made := aside(func() error { _, err := l.Guard(within(tb, time.Minute), guardNode); return err })
+			made := aside(func() error { _, err := l.Guard(tb.within(time.Minute), guardNode); return err })
 			<-read.Hit()
 			c.change()
 			before := tap.Counts()

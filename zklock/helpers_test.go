@@ -103,7 +103,7 @@ func (tb *serverTest) mutexAt(path string, conn *zk.Conn, options ...zklock.Opti
 
 func (tb *serverTest) mustLock(m *zklock.Mutex, owner *zklock.Owner) *zklock.Lease {
 	tb.Helper()
-	return testenv.Must(m.Lock(within(tb, time.Minute), owner))(tb)
+	return testenv.Must(m.Lock(tb.within(time.Minute), owner))(tb)
 }
 
 func (tb *serverTest) mustUnlock(l *zklock.Lease) {
@@ -204,14 +204,14 @@ func (tb *serverTest) startGivingUp(m *zklock.Mutex, owner *zklock.Owner) (waite
 }
 
 // within returns a ctx that ends after d, or with the test.
-func within(tb *serverTest, d time.Duration) context.Context {
+func (tb *serverTest) within(d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	tb.Cleanup(cancel)
 	return ctx
 }
 
 // leaseOf returns the lease with which a call of Lock returns.
-func leaseOf(tb *serverTest, waiter <-chan locked, otherwise ...any) *zklock.Lease {
+func (tb *serverTest) leaseOf(waiter <-chan locked, otherwise ...any) *zklock.Lease {
 	tb.Helper()
 	select {
 	case got := <-waiter:
@@ -224,20 +224,20 @@ func leaseOf(tb *serverTest, waiter <-chan locked, otherwise ...any) *zklock.Lea
 }
 
 // getAndUnlock waits for the lease of a call of Lock, and releases it at once.
-func getAndUnlock(tb *serverTest, waiter <-chan locked, otherwise ...any) {
+func (tb *serverTest) getAndUnlock(waiter <-chan locked, otherwise ...any) {
 	tb.Helper()
-	tb.mustUnlock(leaseOf(tb, waiter, otherwise...))
+	tb.mustUnlock(tb.leaseOf(waiter, otherwise...))
 }
 
 // handOver releases a lease. Then the next contender gets the lock, and releases it, too.
-func handOver(tb *serverTest, holder *zklock.Lease, next <-chan locked) {
+func (tb *serverTest) handOver(holder *zklock.Lease, next <-chan locked) {
 	tb.Helper()
 	tb.mustUnlock(holder)
-	getAndUnlock(tb, next)
+	tb.getAndUnlock(next)
 }
 
 // requireLasts asserts that a lease is not lost within a minute, and releases it.
-func requireLasts(tb *serverTest, l *zklock.Lease) {
+func (tb *serverTest) requireLasts(l *zklock.Lease) {
 	tb.Helper()
 	time.Sleep(time.Minute) // long enough for it to be lost by mistake
 	tb.mustUnlock(l)
@@ -341,7 +341,7 @@ func (tb *serverTest) participants(m *zklock.Mutex) []zklock.Participant {
 // requireHeld asserts that TryLock finds the lock held.
 func (tb *serverTest) requireHeld(m *zklock.Mutex, what ...any) {
 	tb.Helper()
-	require.ErrorIs(tb, testenv.Err(m.TryLock(within(tb, time.Minute), nil)), zklock.ErrHeld, what...)
+	require.ErrorIs(tb, testenv.Err(m.TryLock(tb.within(time.Minute), nil)), zklock.ErrHeld, what...)
 }
 
 // watchesFirst is a connection that works around one fault of go-zookeeper: when the client has connected, it reads

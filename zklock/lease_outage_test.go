@@ -38,7 +38,7 @@ func TestLostClosesAtValidUntil(t *testing.T) {
 			waiter := startWaiter(m)
 			time.Sleep(after)
 			tb.mustUnlock(holder)
-			return leaseOf(tb, waiter)
+			return tb.leaseOf(waiter)
 		},
 	}
 	play := func(grant string, roundTrip, after, age time.Duration) {

@@ -150,9 +150,9 @@ func TestALateContenderHasTheLockAfterThreeRoundTrips(t *testing.T) {
 			late := lockAside(context.Background(), m, nil)
 			time.Sleep(roundTrip * 3 / 2) // the server has answered the list, and gets the reads when the client has it
 			for _, holder := range holders {
-				getAndUnlock(tb, holder)
+				tb.getAndUnlock(holder)
 			}
-			got := leaseOf(tb, late)
+			got := tb.leaseOf(late)
 			require.Equal(tb, 3*roundTrip, time.Since(began))
 			tb.mustUnlock(got)
 		})
@@ -191,7 +191,7 @@ func TestAMutexThatHasLostTheLockAsksNoMoreThanAnotherWaiter(t *testing.T) {
 			before := tap.Counts()
 			time.Sleep(time.Minute)
 			sent := sum(tap.Counts().Since(before).Requests)
-			handOver(tb, holder, waiter)
+			tb.handOver(holder, waiter)
 			return sent
 		}
 		require.Equal(tb, sentBy(false), sentBy(true))
@@ -231,7 +231,7 @@ func TestAContenderThatDoesNotFitIntoAPacketGetsAnError(t *testing.T) {
 		m := tb.mutex(tb.connectWith(ensemble.Options{Buffer: most}))
 		for _, size := range []int{most - 1<<10, most, 64 << 10} {
 			began := time.Now()
-			l, err := m.Lock(within(tb, time.Minute), zklock.NewOwner(strings.Repeat("x", size)))
+			l, err := m.Lock(tb.within(time.Minute), zklock.NewOwner(strings.Repeat("x", size)))
 			if size < most {
 				require.NoError(tb, err)
 				tb.mustUnlock(l)
@@ -353,8 +353,8 @@ func TestLockSaysThatTheServerIsTooFarAway(t *testing.T) {
 			}
 			rest := keepBusy(m, c.others, 100*time.Millisecond) // they ask at different times
 			defer rest()
-			require.ErrorIs(tb, testenv.Err(m.Lock(within(tb, 10*time.Minute), nil)), zklock.ErrTooSlow)
-			testenv.Must(m.Participants(within(tb, 10*time.Minute)))(tb, "requests are kept back without end")
+			require.ErrorIs(tb, testenv.Err(m.Lock(tb.within(10*time.Minute), nil)), zklock.ErrTooSlow)
+			testenv.Must(m.Participants(tb.within(10*time.Minute)))(tb, "requests are kept back without end")
 			rest()
 			require.LessOrEqual(tb, len(line.Dialed()), 1, "the client has left it")
 			time.Sleep(time.Minute) // until each node is deleted, or its session has ended
@@ -402,7 +402,7 @@ func TestRequestsInFrontOfAProofAreNotAFarServer(t *testing.T) {
 				time.Sleep(time.Minute) // for all that may go wrong
 				rest()
 			}
-			leaseOf(tb, waiter, "the session is never proved").Unlock(context.Background()) // it may have been lost meanwhile
+			tb.leaseOf(waiter, "the session is never proved").Unlock(context.Background()) // it may have been lost meanwhile
 		})
 	}
 }
@@ -424,7 +424,7 @@ func TestALeaseOutlastsSlowAnswers(t *testing.T) {
 				time.AfterFunc(c.late, reply.Release)
 				defer func() { require.Len(tb, reply.Hit(), 1) }()
 			}
-			requireLasts(tb, tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder")))
+			tb.requireLasts(tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder")))
 		})
 	}
 }
@@ -475,13 +475,13 @@ func TestAWaiterIsLetInThoughItsWatchesAreThrottledOnce(t *testing.T) {
 			require.Len(tb, refused.Hit(), 1, what)
 			giveUp()
 			waiter := enqueue(ours)
-			handOver(tb, first, second)
+			tb.handOver(first, second)
 			for range 4 { // in two session timeouts
 				time.Sleep(5 * time.Second)
 				tb.set(tb.connect(), tb.nodeAt(0), what)
 			}
 			require.Len(tb, waiter, 1, what)
-			getAndUnlock(tb, waiter)
+			tb.getAndUnlock(waiter)
 		}
 	})
 }
@@ -500,10 +500,10 @@ func TestAWaiterWithoutANodeIsNotLetInThoughItsWatchesAreThrottled(t *testing.T)
 		require.Len(tb, refused.Hit(), 1)
 		require.NoError(tb, admin.Delete(tb.nodeAt(1), -1))
 		tb.mustUnlock(first)
-		holder := leaseOf(tb, stranger)
+		holder := tb.leaseOf(stranger)
 		time.Sleep(20 * time.Second) // two session timeouts
 		require.Empty(tb, waiter, "two holders: the waiter has no node")
-		handOver(tb, holder, waiter)
+		tb.handOver(holder, waiter)
 	})
 }
 

@@ -44,7 +44,7 @@ func TestHoldsCountsTheLeasesOfAnOwner(t *testing.T) {
 		require.Equal(tb, 1, m.Holds(owner))
 		tb.mustUnlock(second)
 		require.Zero(tb, m.Holds(owner))
-		got := leaseOf(tb, waiter)
+		got := tb.leaseOf(waiter)
 		require.Equal(tb, 1, m.Holds(other))
 		require.Zero(tb, m.Holds(owner))
 		tb.srv.Expire(conn.SessionID())
@@ -100,7 +100,7 @@ func TestALeaseEndsForWhateverReason(t *testing.T) {
 			}
 			require.False(tb, isClosed(l.Done()))
 			require.True(tb, time.Now().Before(l.ValidUntil()))
-			parent := context.WithValue(within(tb, time.Hour), key{}, "value")
+			parent := context.WithValue(tb.within(time.Hour), key{}, "value")
 			ctx := l.Context(parent)
 			deadline, _ := ctx.Deadline()
 			require.Equal(tb, time.Hour, time.Until(deadline))
@@ -221,7 +221,7 @@ func TestShutdownReturnsWhenTheNodeOfAContenderThatGaveUpHasGone(t *testing.T) {
 			<-slow.Hit()
 
 			began := time.Now()
-			require.ErrorIs(tb, m.Shutdown(within(tb, time.Second)), context.DeadlineExceeded)
+			require.ErrorIs(tb, m.Shutdown(tb.within(time.Second)), context.DeadlineExceeded)
 			require.Equal(tb, time.Second, time.Since(began))
 			done := aside(func() error { return m.Shutdown(context.Background()) })
 			synctest.Wait()
@@ -245,8 +245,8 @@ func TestShutdownReturnsForAContenderWhoseCreateWasNotSent(t *testing.T) {
 		tb.srv.LoseRequest(zkserver.On(zkserver.OpConnect, "")).Every()
 		tb.srv.Cut(id)
 		synctest.Wait()
-		require.ErrorIs(tb, testenv.Err(m.Lock(within(tb, 5*time.Second), nil)), context.DeadlineExceeded)
-		require.NoError(tb, m.Shutdown(within(tb, 10*time.Second)), "it waits for a server")
+		require.ErrorIs(tb, testenv.Err(m.Lock(tb.within(5*time.Second), nil)), context.DeadlineExceeded)
+		require.NoError(tb, m.Shutdown(tb.within(10*time.Second)), "it waits for a server")
 	})
 }
 
@@ -258,12 +258,12 @@ func TestALateUnlockOfALostLeaseTakesNothingFromTheNextOne(t *testing.T) {
 		tb.srv.Expire(conn.SessionID())
 		<-lost.Lost()
 		again := tb.mustLock(m, owner)
-		require.ErrorIs(tb, lost.Unlock(within(tb, time.Minute)), zklock.ErrLost)
+		require.ErrorIs(tb, lost.Unlock(tb.within(time.Minute)), zklock.ErrLost)
 		require.Equal(tb, 1, m.Holds(owner))
-		inner := testenv.Must(m.TryLock(within(tb, time.Minute), owner))(tb, "the owner is kept out by itself")
+		inner := testenv.Must(m.TryLock(tb.within(time.Minute), owner))(tb, "the owner is kept out by itself")
 		require.Equal(tb, again.Token(), inner.Token())
-		require.NoError(tb, inner.Unlock(within(tb, time.Minute)))
-		require.NoError(tb, again.Unlock(within(tb, time.Minute)))
+		require.NoError(tb, inner.Unlock(tb.within(time.Minute)))
+		require.NoError(tb, again.Unlock(tb.within(time.Minute)))
 	})
 }
 
@@ -275,31 +275,31 @@ func TestShutdownRefusesNewLocksAndNamesWhatIsUnderWay(t *testing.T) {
 		waiter := startWaiter(m)
 		ended := func(all string) {
 			tb.Helper()
-			err := m.Shutdown(within(tb, time.Second))
+			err := m.Shutdown(tb.within(time.Second))
 			require.ErrorIs(tb, err, context.DeadlineExceeded)
 			require.True(tb, strings.HasSuffix(err.Error(), ": "+all), err)
 		}
 		ended("owners that wait for the lock: 2")
 		tb.mustUnlock(other)
-		first := leaseOf(tb, next)
+		first := tb.leaseOf(next)
 		ended(first.Node() + ` is held by "the holder"; owners that wait for the lock: 1`)
 		for _, lock := range []func(context.Context, *zklock.Owner) (*zklock.Lease, error){m.Lock, m.TryLock} {
-			_, err := lock(within(tb, time.Minute), nil)
+			_, err := lock(tb.within(time.Minute), nil)
 			require.ErrorIs(tb, err, zklock.ErrShutdown)
 			require.NotErrorIs(tb, err, zklock.ErrHeld)
 			require.ErrorContains(tb, err, lockPath)
 		}
-		require.ErrorIs(tb, m.Do(within(tb, time.Minute), nil, nil), zklock.ErrShutdown, "it would call nil")
+		require.ErrorIs(tb, m.Do(tb.within(time.Minute), nil, nil), zklock.ErrShutdown, "it would call nil")
 		require.NoError(tb, tb.mustLock(m, holder).Unlock(context.Background()))
 		tb.mustUnlock(first)
-		second := leaseOf(tb, waiter)
+		second := tb.leaseOf(waiter)
 		stays := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpDelete, ""))
-		require.ErrorIs(tb, second.Unlock(within(tb, time.Second)), context.DeadlineExceeded)
+		require.ErrorIs(tb, second.Unlock(tb.within(time.Second)), context.DeadlineExceeded)
 		ended(second.Node() + " is being deleted")
 		stays.Release()
 		require.NoError(tb, m.Shutdown(context.Background()))
 		require.NoError(tb, m.Shutdown(context.Background()), "again")
-		require.NoError(tb, m.Shutdown(within(tb, 0)), "nothing is under way")
+		require.NoError(tb, m.Shutdown(tb.within(0)), "nothing is under way")
 		require.Empty(tb, tb.srv.Children(lockPath))
 	})
 }
@@ -312,7 +312,7 @@ func TestShutdownWaitsForNoOtherMutex(t *testing.T) {
 		holder := tb.mustLock(tb.mutexAt("/other", conn), nil) // of the same client
 		proof := tb.srv.Hold(requestOf(id, jute.OpSync, ""))
 		<-proof.Hit()
-		require.NoError(tb, m.Shutdown(within(tb, time.Second)))
+		require.NoError(tb, m.Shutdown(tb.within(time.Second)))
 		proof.Release()
 		tb.mustUnlock(holder)
 	})
@@ -427,7 +427,7 @@ func TestTheLogHasOneLineForWhatCannotBeAnError(t *testing.T) {
 		holder := tb.mustLock(m, nil)
 		waiter, next := lockAside(context.Background(), m, nil), startWaiter(tb.mutex(tb.connect())) // until they wait
 		conn.Close()
-		getAndUnlock(tb, next)
+		tb.getAndUnlock(next)
 		require.False(tb, isClosed(holder.Lost()))
 		<-holder.Lost()
 		require.ErrorIs(tb, (<-waiter).err, zk.ErrClosing)
@@ -463,8 +463,8 @@ func TestStatsCountWhatHappens(t *testing.T) {
 		shows(want)
 
 		tb.mustUnlock(first)
-		getAndUnlock(tb, waiters[0])
-		held := leaseOf(tb, waiters[1])
+		tb.getAndUnlock(waiters[0])
+		held := tb.leaseOf(waiters[1])
 		time.Sleep(3 * time.Second)
 		want.Waiting, want.Acquired, want.HandedOn = 0, 3, 2
 		want.WaitDuration += 2 * time.Second // of two owners
@@ -502,10 +502,10 @@ func TestStatsCountWhatHappens(t *testing.T) {
 		want.Waiting, want.Retried = 1, 1
 		shows(want)
 		tb.mustUnlock(stranger)
-		held = leaseOf(tb, waiter)
+		held = tb.leaseOf(waiter)
 		waiter = enqueue(m)             // it waits in memory
 		tb.srv.Expire(conn.SessionID()) // it has no node to lose
-		getAndUnlock(tb, waiter)
+		tb.getAndUnlock(waiter)
 		require.ErrorIs(tb, held.Unlock(context.Background()), zklock.ErrLost)
 		stats := m.Stats()
 		require.EqualValues(tb, 5, stats.Acquired)

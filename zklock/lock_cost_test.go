@@ -144,7 +144,7 @@ func TestTheDataOfAParentThatIsMadeAgainIsKept(t *testing.T) {
 		<-again.Hit()
 		tb.create(tb.connect(), path, data, zk.FlagPersistent)
 		again.Release()
-		got := leaseOf(tb, waiter)
+		got := tb.leaseOf(waiter)
 		node, _ := tb.srv.Node(path)
 		require.Equal(tb, data, string(node.Data))
 		tb.mustUnlock(got)

@@ -218,12 +218,12 @@ func TestTryLockBesideALockOfItsOwnerIsRefused(t *testing.T) {
 		second := lockAside(context.Background(), m, owner)
 		synctest.Wait()
 		for range 2 { // while the first owner waits for its create, and while it holds the lock
-			require.ErrorIs(tb, testenv.Err(m.TryLock(within(tb, time.Minute), owner)), zklock.ErrHeld)
+			require.ErrorIs(tb, testenv.Err(m.TryLock(tb.within(time.Minute), owner)), zklock.ErrHeld)
 			slow.Release()
 			synctest.Wait()
 		}
-		getAndUnlock(tb, first)
-		getAndUnlock(tb, second)
+		tb.getAndUnlock(first)
+		tb.getAndUnlock(second)
 	})
 }
 
@@ -244,7 +244,7 @@ func TestTryLockDoesNotWaitForALockThatCameAfterIt(t *testing.T) {
 			synctest.Wait()
 			require.Len(tb, tried, 1, "it waits")
 			require.ErrorIs(tb, <-tried, zklock.ErrHeld)
-			handOver(tb, holder, waiter)
+			tb.handOver(holder, waiter)
 		})
 	}
 }
@@ -305,9 +305,9 @@ func TestTryLockBesideALockOfItsOwner(t *testing.T) {
 				require.Empty(tb, waiter)
 				noProof.Release()
 			}
-			token := leaseOf(tb, waiter).Token()
+			token := tb.leaseOf(waiter).Token()
 			for range tries {
-				require.Equal(tb, token, leaseOf(tb, tried).Token())
+				require.Equal(tb, token, tb.leaseOf(tried).Token())
 			}
 			require.Equal(tb, tries+1, m.Holds(owner))
 		})
@@ -322,7 +322,7 @@ func TestWhatAnOptionWasGivenMayBeChangedAfterNew(t *testing.T) {
 		holder := lockAside(context.Background(), m, zklock.NewOwner("holder"))
 		copy(data, "CHANGED") // while the node is made
 		acl[0].Perms = zk.PermAll &^ zk.PermAdmin
-		got := leaseOf(tb, holder)
+		got := tb.leaseOf(holder)
 		queue := tb.participants(m)
 		require.Len(tb, queue, 1)
 		require.Equal(tb, "the first words", string(queue[0].Data))
@@ -364,11 +364,11 @@ func TestAParentThatIsThereKeepsItsList(t *testing.T) {
 		for _, parent := range []string{"old", "new"} {
 			testenv.Must(admin.SetACL(lockPath, list(parent), -1))(tb)
 			for _, waiter := range []<-chan locked{enqueue(between), enqueue(both), enqueue(mutex("old", "old", "new"))} {
-				getAndUnlock(tb, waiter)
+				tb.getAndUnlock(waiter)
 			}
 			require.NoError(tb, admin.AddAuth("digest", []byte("orders:new")))
 		}
-		getAndUnlock(tb, enqueue(latest))
+		tb.getAndUnlock(enqueue(latest))
 	})
 }
 

@@ -122,7 +122,7 @@ func TestProductionSaysWhatASessionTimeoutCosts(t *testing.T) {
 			began := time.Now()
 			stop()
 			require.NoError(s, <-done)
-			m.Shutdown(within(s.serverTest, 5*time.Second))
+			m.Shutdown(s.within(5 * time.Second))
 			conn.Close()
 			stops = time.Since(began)
 			silence.Release()

@@ -56,7 +56,7 @@ func TestParticipantsAreShownInTheOrderOfTheQueue(t *testing.T) {
 
 		tb.mustUnlock(first)
 		require.NoError(tb, other.Delete(curator, -1))
-		last := leaseOf(tb, done)
+		last := tb.leaseOf(done)
 		require.Equal(tb, all[2].Node, last.Node())
 		require.Equal(tb, tokens[2], last.Token())
 		require.Equal(tb, all[0].Node, first.Node(), "it is known after Unlock, too")
@@ -100,7 +100,7 @@ func TestAHolderIsAskedForTheLock(t *testing.T) {
 		require.False(tb, isClosed(holder.Lost()), "a holder that is asked has lost the lock")
 		tb.mustUnlock(holder)
 		require.NoError(tb, m.Revoke(tb.Context(), all[0]), "that it has gone is not an error")
-		next := leaseOf(tb, waiter)
+		next := tb.leaseOf(waiter)
 		<-next.RevokeRequested()
 		tb.mustUnlock(next)
 	})
@@ -269,7 +269,7 @@ func TestAHolderIsAskedByTheTokenOfItsLease(t *testing.T) {
 		<-list.Hit()
 		tb.mustUnlock(before)
 		list.Release()
-		l := leaseOf(tb, turn)
+		l := tb.leaseOf(turn)
 		require.NoError(tb, m.Revoke(context.Background(), zklock.Participant{Node: l.Node(), Token: l.Token()}))
 		time.Sleep(10 * time.Second) // by then its node has been read
 		require.True(tb, isClosed(l.RevokeRequested()), "the holder is not asked")

@@ -142,7 +142,7 @@ func TestTryLockWaitsForNodesOfItsMutexAlone(t *testing.T) {
 			l, err := m.TryLock(context.Background(), nil)
 			require.Equal(tb, strange, errors.Is(err, zklock.ErrHeld), "%v", err)
 			if strange {
-				getAndUnlock(tb, stranger)
+				tb.getAndUnlock(stranger)
 			} else {
 				tb.mustUnlock(l)
 			}
@@ -188,7 +188,7 @@ func TestAnEntryIsGivenUpWhenTheLastOfItsGoroutinesGivesUp(t *testing.T) {
 			freed := time.Now()
 			tb.mustUnlock(holder)
 			if len(order) == 2 {
-				got := leaseOf(tb, waiters[0+1+2-order[0]-order[1]]) // the one that stays
+				got := tb.leaseOf(waiters[0+1+2-order[0]-order[1]]) // the one that stays
 				require.Zero(tb, time.Since(freed))
 				tb.mustUnlock(got)
 			}
@@ -227,7 +227,7 @@ func TestAWaiterThatLeavesLetsNobodyIn(t *testing.T) {
 			time.Sleep(time.Second) // for the second to get in by mistake
 			require.Len(tb, tb.srv.Children(lockPath), 2, "the node of the first is in the queue")
 			require.Empty(tb, second, "two holders: the first was not the first of all")
-			handOver(tb, holder, second)
+			tb.handOver(holder, second)
 		})
 	}
 }
@@ -247,7 +247,7 @@ func TestWhatAWaiterThatGaveUpWatchedLetsNobodyIn(t *testing.T) {
 		second := enqueue(m) // for the second to get in by mistake
 		require.Empty(tb, second, "two holders: the second was let in by a node that has gone")
 		require.NoError(tb, admin.Delete(next, -1))
-		getAndUnlock(tb, second)
+		tb.getAndUnlock(second)
 	})
 }
 
@@ -295,10 +295,10 @@ func onCrowd(t *testing.T, play func(c *crowd)) {
 			c.conns, c.waiters, c.giveUp = append(c.conns, conn), append(c.waiters, waiter), append(c.giveUp, giveUp)
 		}
 		for i := range 5 {
-			getAndUnlock(tb, c.waiters[i])
+			tb.getAndUnlock(c.waiters[i])
 			time.Sleep(time.Second) // until the others have noticed
 		}
-		c.holder = leaseOf(tb, c.waiters[5])
+		c.holder = tb.leaseOf(c.waiters[5])
 		play(c)
 	})
 }
@@ -366,7 +366,7 @@ func TestAMarkIsOfOneParent(t *testing.T) {
 		time.Sleep(time.Second) // for the last one to get in by mistake
 		require.Empty(c, c.waiters[lastOfCrowd], "two holders: the last one has no node")
 		require.Len(c, c.srv.Children(lockPath), 2)
-		handOver(c.serverTest, next, c.waiters[lastOfCrowd])
+		c.handOver(next, c.waiters[lastOfCrowd])
 	})
 }
 
@@ -374,7 +374,7 @@ func TestAMarkIsOfOneParent(t *testing.T) {
 func TestACrowdIsNotMarkedWhereTheParentHasDataOrMayNotBeWritten(t *testing.T) {
 	onCrowd(t, func(c *crowd) {
 		c.allow(c.admin, lockPath, zk.PermAll&^zk.PermWrite)
-		handOver(c.serverTest, c.holder, c.waiters[6])
+		c.handOver(c.holder, c.waiters[6])
 		require.Equal(c, c.mark(4), c.data())
 	})
 	onMeter(t, func(m *meter) {
@@ -392,11 +392,11 @@ func TestALostReplyToADeleteThatMarks(t *testing.T) {
 		lost, back := c.srv.LoseReply(requestOf(id, jute.OpDelete, "")), c.srv.Hold(requestOf(id, jute.OpConnect, ""))
 		unlocked := aside(func() error { return c.holder.Unlock(context.Background()) })
 		<-lost.Hit()
-		next := leaseOf(c.serverTest, c.waiters[6])
+		next := c.leaseOf(c.waiters[6])
 		require.Equal(c, c.mark(5), c.data())
 		back.Release()
 		require.NoError(c, <-unlocked)
-		handOver(c.serverTest, next, c.waiters[7])
+		c.handOver(next, c.waiters[7])
 	})
 }
 

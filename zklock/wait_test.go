@@ -59,7 +59,7 @@ func TestAnUnlockThatIsTriedAgainLetsNobodyInWhoseNodeHasGone(t *testing.T) {
 		require.NoError(tb, <-unlocked)
 		time.Sleep(time.Second) // for the waiter to get in by mistake
 		require.Empty(tb, waiter, "two holders: the waiter was let in, and its node has gone")
-		handOver(tb, next, waiter)
+		tb.handOver(next, waiter)
 		require.Empty(tb, tb.srv.Children(lockPath))
 	})
 }
@@ -93,7 +93,7 @@ func TestAContenderLooksAtItsNodeBeforeItTakesTheLock(t *testing.T) {
 			synctest.Wait()
 			require.Empty(tb, waiter, "two holders: the waiter had no node any more")
 			looks.Release()
-			handOver(tb, next, waiter)
+			tb.handOver(next, waiter)
 		})
 	}
 }
@@ -137,7 +137,7 @@ func TestAForeignNodeOfTheSameNumberIsNotTakenForOursInTheFirstList(t *testing.T
 		time.Sleep(time.Second) // for it to get in by mistake
 		require.Empty(tb, waiter, "two holders: it takes another's node for its own")
 		require.NoError(tb, admin.Delete(foreign, -1))
-		got := leaseOf(tb, waiter)
+		got := tb.leaseOf(waiter)
 		node, _ := tb.srv.Node(got.Node())
 		require.Equal(tb, node.Stat.Czxid<<10, got.Token())
 		tb.mustUnlock(got)
@@ -174,7 +174,7 @@ func TestAContenderWhoseSessionEndsBeforeItIsProvedQueuesAgain(t *testing.T) {
 		<-proof.Hit()
 		tb.srv.Expire(id)
 		proof.Release()
-		getAndUnlock(tb, waiter)
+		tb.getAndUnlock(waiter)
 	})
 }
 
@@ -213,7 +213,7 @@ func TestTheErrorOfAWaiterNamesWhatIsWrongWithTheServer(t *testing.T) {
 			if !c.waits {
 				over = c.wrong(tb, conn.SessionID())
 			}
-			waiter := lockAside(within(tb, 1500*time.Millisecond), m, nil)
+			waiter := lockAside(tb.within(1500*time.Millisecond), m, nil)
 			time.Sleep(time.Second) // until it waits
 			if c.waits {
 				over = c.wrong(tb, conn.SessionID())
@@ -240,7 +240,7 @@ func TestTheErrorOfAWaiterNamesNoTroubleOfEarlierCalls(t *testing.T) {
 		tb.lockAndUnlock(m) // the second try
 		holder := tb.mustLock(tb.mutex(tb.connect()), nil)
 		time.Sleep(time.Minute)
-		_, err := m.Lock(within(tb, time.Second), nil)
+		_, err := m.Lock(tb.within(time.Second), nil)
 		require.EqualError(tb, err, "zklock: lock /lock, after 1s: context deadline exceeded")
 		ctx, cancel := context.WithTimeoutCause(context.Background(), time.Second, errors.New("closing time"))
 		defer cancel()
@@ -264,7 +264,7 @@ func TestAWaiterBehindTwoIsProved(t *testing.T) {
 			sent := m.sent(func() { time.Sleep(sessionTimeout) })
 			require.Equal(t, proved, sent[jute.OpSync] > 0, "behind %d: %v", before, sent)
 			for _, other := range append(others, waiter) {
-				getAndUnlock(m.serverTest, other)
+				m.getAndUnlock(other)
 			}
 		}
 	})
@@ -290,7 +290,7 @@ func TestAHolderOfEachLibraryIsRespected(t *testing.T) {
 			require.ErrorIs(tb, m.Revoke(tb.Context(), queue[1]), zklock.ErrNotAsked)
 
 			require.NoError(tb, foreign.Delete(node, -1))
-			getAndUnlock(tb, waiter)
+			tb.getAndUnlock(waiter)
 		})
 	}
 }
@@ -312,11 +312,11 @@ func TestAttemptsThatGiveUpShareTheirWatches(t *testing.T) {
 			require.Len(tb, tb.srv.Children(lockPath), behind+1)
 			before := tap.Counts()
 			for _, other := range others {
-				getAndUnlock(tb, other)
+				tb.getAndUnlock(other)
 				synctest.Wait()
 			}
 			freed := time.Now()
-			getAndUnlock(tb, stays)
+			tb.getAndUnlock(stays)
 			require.Zero(tb, time.Since(freed), "it uses a watch that those have left, and gets its event")
 			synctest.Wait()
 			require.Empty(tb, tb.srv.Watches())
@@ -365,7 +365,7 @@ func TestDeletesThatAreRefusedBackOff(t *testing.T) {
 			_, giveUp := tb.startGivingUp(tb.mutex(conn), nil)
 			refused := tb.srv.Fail(code, requestOf(conn.SessionID(), jute.OpDelete, "")).Every()
 			giveUp()
-			require.ErrorIs(tb, holder.Unlock(within(tb, time.Second)), end)
+			require.ErrorIs(tb, holder.Unlock(tb.within(time.Second)), end)
 			before := tap.Counts()
 			time.Sleep(time.Hour)            // in which nothing changes
 			const perNode = 3600 / (10. / 3) // seconds: an hour, by a third of the session timeout
