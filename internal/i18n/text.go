@@ -61,22 +61,24 @@ func (t Text) MarshalJSON() ([]byte, error) {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false) // the encoder of the value around it decides whether < is escaped
 	p := pair{t.In(English), t.In(Chinese)}
+	var value any = p
 	if p.En == p.Zh {
-		err := e.Encode(p.En)
-		return b.Bytes(), err
+		value = p.En
 	}
-	err := e.Encode(p)
+	err := e.Encode(value)
 	return b.Bytes(), err
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (t *Text) UnmarshalJSON(b []byte) error {
+	if b[0] != '{' {
+		var same string
+		err := json.Unmarshal(b, &same)
+		*t = Same(same)
+		return err
+	}
 	var p pair
 	err := json.Unmarshal(b, &p)
-	if b[0] != '{' {
-		err = json.Unmarshal(b, &p.En)
-		p.Zh = p.En
-	}
 	*t = Both(p.En, p.Zh)
 	return err
 }
