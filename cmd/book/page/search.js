@@ -14,6 +14,14 @@ function termOf(text) {
     GLOSSARY.find(g => wordsOf(g).some(x => x.startsWith(begins) && (/\P{ASCII}/u.test(w) || x[w.length] === " ")));
 }
 
+// places are where a text has a word, from the first on. A word in Latin letters begins where no letter is before it:
+// in "release" there is no "lease".
+function places(text, w) {
+  const all = [], latin = /^\w/.test(w);
+  for (let i = text.indexOf(w); i >= 0; i = text.indexOf(w, i + w.length)) if (!latin || !i || !/\w/.test(text[i - 1])) all.push(i);
+  return all;
+}
+
 // The sentences of a section. A line of a heading or of code has none.
 const sentences = body => body.split("\n").filter(line => line[0] !== "\t").flatMap(line => line.match(/.+?(?:[.!?](?=["”’)]*\s[^a-z]|["”’)]*$)|[。！？]|[:：]$)["”’」）)]*/gu) || []);
 
@@ -22,7 +30,7 @@ const sentences = body => body.split("\n").filter(line => line[0] !== "\t").flat
 function excerpt(body, words) {
   const all = sentences(body);
   for (const w of words) for (const s of all) {
-    const at = s.toLowerCase().indexOf(w);
+    const [at] = places(s.toLowerCase(), w);
     if (at >= 0) return { before: s.slice(0, at).trimStart(), hit: s.slice(at, at + w.length), after: s.slice(at + w.length) };
   }
   return { before: all.find(s => s.length > 25) || all[0] || "", hit: "", after: "" };
@@ -40,9 +48,8 @@ globalThis.searched = function (text, book) {
     const t = title.toLowerCase(), x = body.toLowerCase(), file = address.replace(/#.*/, ""), begins = file !== before;
     before = file;
     const weigh = w => {
-      let n = 0;
-      for (let i = x.indexOf(w); i >= 0 && n < 20; i = x.indexOf(w, i + w.length)) n++;
-      return (t.includes(w) ? 12 : 0) + (page.toLowerCase().includes(w) ? 6 : 0) + (begins && file.split(/[-/.]/).includes(w) ? 18 : 0) + (n ? 1 + Math.log(n) : 0) / (1 + Math.max(x.length, 1000) / 3000);
+      const n = Math.min(20, places(x, w).length), has = title => places(title, w).length > 0;
+      return (has(t) ? 12 : 0) + (has(page.toLowerCase()) ? 6 : 0) + (begins && file.split(/[-/.]/).includes(w) ? 18 : 0) + (n ? 1 + Math.log(n) : 0) / (1 + Math.max(x.length, 1000) / 3000);
     };
     let score = 3 * weigh(whole);
     for (const w of others) score += weigh(w);

@@ -1,5 +1,5 @@
-// Command leader is started on several machines. One of them is the leader and runs lead; if
-// it fails, another one becomes the leader.
+// Command leader elects one of the machines on which it is started: this one runs lead. If the
+// machine fails, another one becomes the leader.
 //
 //	go run ./docs/production/leader zk1:2181,zk2:2181,zk3:2181
 package main

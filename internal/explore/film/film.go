@@ -85,7 +85,7 @@ type Packet struct {
 // A Mark is a change of state at an instant. Which fields it has depends on its Kind:
 //
 //	"state"      a contender (Who) is "outside", "waits", "holds", "unlocks", "done" or "failed"; Token: of a holder that has one
-//	"client"     a client (Who) is "unconnected" as yet, "connected", "cut off", "expired", "stopped" or "runs on"; Session: that of the connection
+//	"client"     a client (Who) is "unconnected" as yet, "connected", "cut off", "closed", "expired", "stopped" or "runs on"; Session: that of the connection
 //	"lost"       a contender holds the lock and has lost it; Knows: its Lost channel is closed; Token: its fencing token, if it has one
 //	"node"       a znode is made or removed; Owner is the client whose Session owns it; of one that is made, Data and Czxid
 //	"data"       the Data of a znode has changed; Version is its new version

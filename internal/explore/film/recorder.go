@@ -129,15 +129,19 @@ func (r *recorder) Client(c *player.Client, state string) {
 	r.mark(m)
 }
 
-// noteClosed notes, in a film with slots, which clients have lost their connection without a fault: the lock has
-// closed them.
+// noteClosed notes, in a film with slots, which clients have lost their connection without a fault. If a client's
+// session has ended, too, the lock has closed the client.
 func (r *recorder) noteClosed() {
 	for _, c := range r.w.Clients {
 		if !r.slots || c.Line == nil || !c.Line.Broken || c.Stopped {
 			continue
 		}
+		state := "closed"
+		if _, lives := r.w.Srv.Ephemerals(c.Session); lives {
+			state = "cut off"
+		}
 		if slices.Contains([]string{"", "connected", "runs on"}, r.clients[c.Index].state) { // "": connected since the start
-			r.Client(c, "cut off")
+			r.Client(c, state)
 		}
 	}
 }
