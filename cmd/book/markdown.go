@@ -33,15 +33,17 @@ var (
 	playLine   = regexp.MustCompile(`^go run \./cmd/lab -open(?: -scene '?([^']+?)'?)?$`)
 	lineAnchor = regexp.MustCompile(`^L(\d+)$`)
 	lineBreaks = regexp.MustCompile(` *\n[ \n]*`)
+	// chineseBlanks are those of line ends that no blank belongs to.
+	chineseBlanks = regexp.MustCompile(`([，。、：；？！（）“”]) |(\p{Han}) (\p{Han})`)
 )
 
-// markdown is the dialect of the pages, which is that of GitHub. Between two Chinese characters
-// the end of a line adds no blank.
+// markdown is the dialect of the pages, which is that of GitHub. Between two Chinese characters, and beside Chinese
+// punctuation, the end of a line adds no blank.
 func (b *book) markdown(p *page) goldmark.Markdown {
 	all := []goldmark.Extender{extension.Strikethrough, extension.Linkify, extension.TaskList,
 		extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute))} // the policy bans styles
 	if p.lang == i18n.Chinese { // the option also joins a line to a link that begins the next one
-		all = append(all, extension.NewCJK(extension.WithEastAsianLineBreaks(extension.EastAsianLineBreaksSimple)))
+		all = append(all, extension.NewCJK(extension.WithEastAsianLineBreaks(extension.EastAsianLineBreaksCSS3Draft)))
 	}
 	return goldmark.New(goldmark.WithExtensions(all...), goldmark.WithRendererOptions(htmlrenderer.WithUnsafe(),
 		renderer.WithNodeRenderers(util.Prioritized(&blockRenderer{book: b, page: p}, 100))))
@@ -57,7 +59,7 @@ func (b *book) parse(p *page) {
 	var words strings.Builder    // of the section so far
 	var comments []ast.Node      // they are removed at the end, because the walk goes from each to the next
 	endSection := func() {
-		here.text = lineBreaks.ReplaceAllString(strings.TrimSpace(words.String()), "\n")
+		here.text = chineseBlanks.ReplaceAllString(lineBreaks.ReplaceAllString(strings.TrimSpace(words.String()), "\n"), "$1$2$3")
 		if here.text != "" || here.title != "" {
 			p.sections = append(p.sections, here)
 		}

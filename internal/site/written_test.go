@@ -127,20 +127,28 @@ func shellBlock(t *testing.T, _ i18n.Language) string {
 	return ""
 }
 
-var slidePattern = regexp.MustCompile(`(?s)^<!-- minute (\d+) -->\n## ([^\n]+)\n.*\n> \*\*(?:Ask|问)\*\* (.+)\n>\n> \*\*(?:Answer|答)\*\* (.+)`)
+var slidePattern = regexp.MustCompile(`(?s)^<!-- minute (\d+)(, short)? -->\n## ([^\n]+)\n.*\n> \*\*(?:Ask|问)\*\* (.+)\n>\n> \*\*(?:Answer|答)\*\* (.+)`)
 
-// slidesPlan is the table of the slides, with the minute, the question and the answer of each.
+// slidesPlan is the table of the slides, with the minute, the question and the answer of each. The slides with the word
+// short make a lecture of 45 minutes.
 func slidesPlan(t *testing.T, lang i18n.Language) string {
-	rows := i18n.Text("| minute | slide | ask | usual answer, and what to say to it |\n").In(lang) + "|---:|---|---|---|\n"
-	before := -1
+	rows := i18n.Text("| minute | of 45 | slide | ask | usual answer, and what to say to it |\n").In(lang) + "|---:|---:|---|---|---|\n"
+	before, short, inShort := -1, 0, false // the slide before: its minute, its minute in the short lecture, whether it is there
 	for _, text := range strings.Split(site.Read(t, lang.Page("docs/teaching/slides.md")), "\n---\n")[1:] {
 		m := slidePattern.FindStringSubmatch(text)
 		require.NotNil(t, m, "a slide has a minute, a heading, a question and an answer: %s", text)
 		minute, _ := strconv.Atoi(m[1])
-		require.True(t, before < minute && minute < 90, "the minutes of %q", m[2])
-		before = minute
+		require.True(t, before < minute && minute < 90, "the minutes of %q", m[3])
+		if inShort {
+			short += minute - before
+		}
+		at := ""
+		if before, inShort = minute, m[2] != ""; inShort {
+			at = strconv.Itoa(short)
+		}
 		quoted := strings.NewReplacer("\n> ", " ") // on one line
-		rows += "| " + quoted.Replace(strings.Join([]string{m[1], m[2], m[3], strings.TrimSpace(m[4])}, " | ")) + " |\n"
+		rows += "| " + quoted.Replace(strings.Join([]string{m[1], at, m[3], m[4], strings.TrimSpace(m[5])}, " | ")) + " |\n"
 	}
+	require.LessOrEqual(t, short, 45)
 	return rows
 }

@@ -70,7 +70,7 @@ func (s *stock) lost() (v player.Violation) {
 	defer s.mu.Unlock()
 	if s.highest < s.written {
 		v.Kind, v.What = player.LostAddition, i18n.Textf(
-			"%d holders have added one each, but the highest number that was written to /stock is %d: one addition is lost",
+			"%d holders have added one each, but the highest number that was written to /stock is %d",
 			s.written, s.highest)
 	}
 	return v

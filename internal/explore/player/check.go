@@ -67,7 +67,7 @@ func (w *Player) checkWaitLocked(k *Contender) {
 	}
 	if w.Lock.Within > 0 && time.Since(k.since) > w.Lock.Within {
 		w.ViolateLocked(Violation{Kind: TooLong, Who: k.Name, What: i18n.Textf(
-			"%s has waited for %v, and its Lock is to give up after %v", k.Name, time.Since(k.since), w.Lock.Within)})
+			"%s has waited for %v, and its Lock is to give up after %v", k.Name, time.Since(k.since).Round(time.Second), w.Lock.Within)})
 	}
 	if l := k.Client.Line; w.Apart && !k.Client.faulted && !l.Broken && len(l.Up)+len(l.Down) == 0 {
 		w.ViolateLocked(Violation{Kind: Hang, Who: k.Name, What: i18n.Textf(
@@ -275,7 +275,7 @@ func (w *Player) checkEnd() {
 	for _, c := range w.Clients {
 		if w.Lock.Closes && !c.faulted && w.sessionLives(c.Session) {
 			w.ViolateLocked(Violation{Kind: SessionLeft, Who: c.Name, What: i18n.Textf(
-				"the session of %s still exists, though %[1]s has unlocked", c.Name)})
+				"the session of %s still exists after its call of Unlock", c.Name)})
 		}
 	}
 
