@@ -68,14 +68,13 @@ var articleD = []Bug{
 		Listing: listings.NewDistributedLock,
 		World:   oneFaultAmong(2, player.Subject{Path: deep.Path, Within: listings.WaitTime}, player.Cut),
 		Kinds:   []player.Kind{player.TooLong},
-		// The contender that waits too long was woken, a second after it had begun to wait, and has a second node. A client
-		// that is cut off needs this second to connect again.
+		// The contender that waits too long was woken a second after it had begun to wait, and has set a second watch. A
+		// client that is cut off needs this second to connect again.
 		Like: func(tr *player.Trace) bool {
 			late := countEntries(tr, func(e player.Entry) bool { return e.Kind == "event" && e.At >= time.Second })
-			nodes := countEntries(tr, func(e player.Entry) bool { return e.Kind == "reply" && e.Op == "create" })
-			return late == 1 && nodes == 3
+			watches := countEntries(tr, func(e player.Entry) bool { return e.Kind == "reply" && e.Watch })
+			return late == 1 && watches == 2
 		},
-		Level: Level{Route: route("A: request,A: request,A: cut,A: unlock,B: request,B: request,B: request,A: request,A: reconnect")},
 	},
 	{
 		ID: "D9", Step: step3, Cure: predecessor,

@@ -103,7 +103,9 @@ func TestEachStoryIsTrue(t *testing.T) {
 		}
 		require.Equal(t, f.Packets, filmOf(t, l).Packets, "%s: the same address has another film", l.Name)
 		for _, m := range f.Marks {
-			isClose := func(p film.Packet) bool { return p.Op == "closeSession" && p.Client == m.Who && p.Kind == "reply" && p.Sent <= m.At }
+			isClose := func(p film.Packet) bool {
+				return p.Op == "closeSession" && p.Client == m.Who && p.Kind == "reply" && p.Sent <= m.At
+			}
 			require.False(t, m.State == "cut off" && slices.ContainsFunc(f.Packets, isClose), "%s: %s has closed its session at %v", l.Name, m.Who, m.At)
 		}
 	}

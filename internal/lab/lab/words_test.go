@@ -1,6 +1,7 @@
 package lab_test
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"regexp"
@@ -14,6 +15,7 @@ import (
 
 	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/lab/lab"
 	"example.com/zklock/internal/lab/locks"
 	"example.com/zklock/internal/testenv"
 )
@@ -32,12 +34,16 @@ type claim func(f *film.Film, shown locks.Stop, at time.Duration, clientOrNumber
 
 // claims are the claims of captions by the patterns of their words, whose groups are the clients or the number.
 var claims = map[string]claim{
-	`\b([A-T])(?: and ([A-T]))? holds? the lock|\b([A-T])(?: 和 ([A-T]))? (?:仍然|同时)?持有锁`: inState("holds"),
+	`\b([A-T])(?: and ([A-T]))? (?:holds?|has) the lock|\b([A-T]) holds,|\b([A-T])(?: 和 ([A-T]))? (?:仍然|同时)?(?:持有锁|拿到了锁)`: inState("holds"),
 	`\b([A-T]) (?:unlocks|has unlocked)\b`:                                   inState("unlocks done"),
 	`\b([A-T])'s session (?:has e|expires|is over)|\b([A-T]) 的会话(?:已经|已)?过期`: hadFault("expire", "stop"),
 	`\b([A-T]) is stopped`:          hadFault("stop"),
 	`\b([A-T])'s connection breaks`: hadFault("cut", "lose request", "lose reply"),
-	`\b([A-T]) (?:watches|has set a watch)`: func(_ *film.Film, shown locks.Stop, _ time.Duration, who string) bool {
+
+	`\b([A-T])'s (?:second )?create is on its way`:                              onItsWay("create"),
+	`\b([A-T]) unlocks[:,] (?:its|the) request to delete`:                       onItsWay("delete"),
+	`\b([A-T]) unlocks[:,] (?:its|the) request to end|\b([A-T]) .* closing its`: onItsWay("closeSession"),
+	`\b([A-T]) (?:watches|has set a watch|waits with its watch)|\b([A-T])'s watch is set`: func(_ *film.Film, shown locks.Stop, _ time.Duration, who string) bool {
 		return strings.Contains(shown.Watchers, who)
 	},
 	`\b([A-T]) (?:is awake|has woken|is woken)`: func(f *film.Film, _ locks.Stop, at time.Duration, who string) bool {
@@ -53,6 +59,9 @@ var claims = map[string]claim{
 	},
 }
 
+// notYet matches what a text does not claim: what a reader is to bring about, and the client after "until".
+var notYet = regexp.MustCompile(`(?:Let|让)[^.。]*[.。]|until \w+`)
+
 var howMany = map[string]int{"second": 2, "two": 2, "third": 3, "three": 3}
 
 // stateOf returns the state of a contender at a stop. The states are in the order of the contenders, A, B, C and so on.
@@ -63,6 +72,14 @@ func stateOf(s locks.Stop, contender string) string {
 func inState(states string) claim {
 	return func(_ *film.Film, shown locks.Stop, _ time.Duration, who string) bool {
 		return slices.Contains(strings.Fields(states), stateOf(shown, who))
+	}
+}
+
+func onItsWay(op string) claim {
+	return func(f *film.Film, _ locks.Stop, at time.Duration, who string) bool {
+		return slices.ContainsFunc(f.Packets, func(p film.Packet) bool {
+			return p.Kind == "request" && p.Op == op && p.Client == who && p.Sent <= at && (p.Arrived > at || p.Pending)
+		})
 	}
 }
 
@@ -77,9 +94,21 @@ func hadFault(faults ...string) claim {
 
 // The words around a scene agree with it. A caption names the same clients in both languages, which are clients of
 // its film, and what it claims of them is true at its instant. A lesson names no client, because in a reader's
-// schedule another one may have that part. The label of a level is the violation with which the film ends.
+// schedule another one may have that part. The label of a level is the violation with which the film ends. The last
+// hint of a level is true of what it plays.
 func TestWhatIsSaidOfASceneIsWhatItShows(t *testing.T) {
 	compared := 0
+	compare := func(where string, f *film.Film, shown locks.Stop, at time.Duration, text locks.Text) {
+		said := notYet.ReplaceAllString(text.String()+text.In(i18n.Chinese), "")
+		for words, isTrue := range claims {
+			for _, m := range regexp.MustCompile(words).FindAllStringSubmatch(said, -1) {
+				for _, what := range strings.Fields(strings.Join(m[1:], " ")) {
+					compared++
+					assert.True(t, isTrue(f, shown, at, what), "%s: %q of %s", where, m[0], said)
+				}
+			}
+		}
+	}
 	for _, l := range locks.All() {
 		if l.Story == nil || l.Goal == nil {
 			continue
@@ -93,16 +122,13 @@ func TestWhatIsSaidOfASceneIsWhatItShows(t *testing.T) {
 			}
 			assert.Equal(t, clientsIn(s.Text.In(i18n.Chinese)), clientsIn(s.Text.String()), "%s, stop %d: %s\n%s", l.Name, i+1,
 				s.Text.String(), s.Text.In(i18n.Chinese))
-			said := strings.ReplaceAll(s.Text.String()+s.Text.In(i18n.Chinese), "until ",
-				"until") // no pattern finds "untilA": it is not so yet
-			for words, isTrue := range claims {
-				for _, m := range regexp.MustCompile(words).FindAllStringSubmatch(said, -1) {
-					for _, what := range strings.Fields(strings.Join(m[1:], " ")) {
-						compared++
-						assert.True(t, isTrue(f, shown, s.At, what), "%s, stop %d: %q of %v", l.Name, i+1, m[0], s.Text)
-					}
-				}
-			}
+			compare(fmt.Sprintf("%s, stop %d", l.Name, i+1), f, shown, s.At, s.Text)
+		}
+		if hints := l.Level.Hints; hints != nil {
+			a := l.Open()
+			a.Choices = l.Level.Plays
+			played := testenv.Must(lab.Films(t, a))(t)[0]
+			compare(l.Name+", the last hint", played, shownAt(played, played.End), played.End, hints[len(hints)-1])
 		}
 		for _, text := range append(slices.Collect(maps.Values(l.Level.Else)), l.Level.Victory) {
 			assert.Empty(t, clientsIn(text.String()+" "+text.In(i18n.Chinese)),
