@@ -142,7 +142,7 @@ export function setWaiting(want, long, keep) {
   if (keep && app.panels.length) return;
   app.panels = [];
   app.failure = null;
-  const text = app.locks.length ? say("running", want.map(w => lockTitle(w.lock)).join(", ")) : say("loading");
+  const text = app.locks.length ? say("running", want.map(w => lockTitle(w.lock)).join(say("comma"))) : say("loading");
   $("panels").dataset.count = "1";
   $("panels").replaceChildren(el("div", { class: "panel waiting", role: "status" }, el("p", {}, text), long ? el("p", {}, say("takesLong"), " ", stopButton()) : null));
 }
