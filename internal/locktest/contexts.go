@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -118,6 +119,7 @@ func (w *contexts) givesUp(p *contextContender, name i18n.Text) {
 		name)
 	w.ErrorIs(err, context.Canceled, "the ctx of %s has ended, and Lock returns an error that does not wrap "+
 		"ctx.Err(): the caller cannot find out why (fmt.Errorf with %%w)", name)
+	w.NotErrorIs(err, context.DeadlineExceeded, "the ctx of %s was cancelled, and its deadline has not passed", name)
 	if w.Server != nil {
 		w.True(time.Since(began) <= soon,
 			"the ctx of %s has ended, and Lock returns much later: select on ctx.Done() and on the watch", name)
@@ -161,7 +163,7 @@ func waiterBetween(w *contexts) {
 
 // waitsUntilDeadline has a waiter with a deadline wake three times: three waiters before it give up in turn.
 func waitsUntilDeadline(w *contexts) {
-	const patience = 2 * time.Hour
+	const patience = 2*time.Hour + 700*time.Millisecond
 	holder, _ := w.holder()
 	var before []*contextContender
 	for i := range 3 {
@@ -174,7 +176,7 @@ func waitsUntilDeadline(w *contexts) {
 	w.begin(last)
 	w.Waits(last.result, last.s, "the waiter with a deadline")
 	for _, p := range slices.Backward(before) { // the one just before it first
-		time.Sleep((patience - 2*soon) / 3) // the last time is just before the deadline
+		time.Sleep((patience - soon/10) / 3) // the last time is just before the deadline
 		if len(last.result) > 0 {
 			w.NoError(<-last.result,
 				"the ctx of a waiter ends after %v, and after %v its Lock fails", patience, time.Since(began))
@@ -191,6 +193,7 @@ func waitsUntilDeadline(w *contexts) {
 	err := <-last.result
 	w.HasError(err, "the ctx of a waiter has ended, another contender holds the lock, and Lock returns no error: two "+
 		"holders")
+	w.NotErrorIs(err, context.Canceled, "the deadline of a ctx has passed, and the error says that it was cancelled")
 	w.ErrorIs(err, context.DeadlineExceeded,
 		"the deadline of a ctx has passed, and Lock returns an error that does not wrap ctx.Err() (fmt.Errorf with %%w)")
 	w.Unlock(holder, "the holder")
@@ -240,6 +243,7 @@ func endedBefore(w *contexts) {
 	w.Rest()
 	w.NotLocked(p, "Unlock after a Lock that gave up")
 	w.NoNodes("Lock was called with a ctx that had ended, and has left a node")
+	w.lockOnce(p, "the contender whose ctx had ended, with another ctx,")
 }
 
 // goroutinesOfGivingUp has a contender lock whose ctx does not end, and waiters give up while they wait, and while a request of
@@ -393,16 +397,37 @@ func (w *contexts) notHeldAfterGivingUp(n int) {
 	w.Rest()
 }
 
-// givesUpAtOnce ends ctx at every moment from when the holder's node has gone until the waiter has the lock.
+// An endingAtLook is a ctx that ends when somebody looks at it for the n-th time after n was set.
+type endingAtLook struct {
+	context.Context
+	n   atomic.Int32
+	end context.CancelFunc
+}
+
+func (c *endingAtLook) Err() error {
+	if c.n.Add(-1) == 0 {
+		c.end()
+	}
+	return c.Context.Err()
+}
+
+// givesUpAtOnce ends ctx at every moment from when the holder's node has gone until the waiter has the lock, and
+// at each moment at which the lock looks at it.
 func givesUpAtOnce(w *contexts) {
-	for range 20 {
+	for i := range 40 {
 		holder, holderSession := w.holder()
-		waiter := w.waiting("the waiter")
+		waiter := w.contextContender()
+		ctx := &endingAtLook{Context: waiter.ctx, end: waiter.giveUp}
+		waiter.ctx = ctx
+		w.begin(waiter)
+		w.Waits(waiter.result, waiter.s, "the waiter")
 		// The reply to the holder's delete is kept back, the events are not.
 		held := w.Server.HoldReply(stage.Sent(holderSession, jute.OpDelete))
 		released := w.Aside("Unlock", holder.Unlock)
 		w.Hit(held, "the holder deletes its node")
-		waiter.giveUp()
+		if ctx.n.Store(int32(i/2 + 1)); i%2 == 0 {
+			waiter.giveUp()
+		}
 		held.Release()
 		err := w.Result(waiter.result, "the ctx of a waiter ends in the instant in which it gets the lock, and its Lock")
 		w.NoError(w.Result(released, "Unlock of the holder"), "Unlock of the holder fails")

@@ -385,6 +385,7 @@ func (w *World) leavesNothing(call failedCall) {
 // namesTheLock fails if an error does not have the path.
 func (w *World) namesTheLock(err error) {
 	w.Helper()
+	w.notErrNotLocked(err, "Lock returns ErrNotLocked, which is Unlock's error")
 	w.ErrorContains(err, w.Path, "the error does not name the lock: wrap it with the path (fmt.Errorf with %%w)")
 }
 
@@ -393,7 +394,6 @@ func (w *World) namesTheLock(err error) {
 // that one is recognized by its text.
 func (w *World) saysWhy(err error) {
 	w.Helper()
-	w.notErrNotLocked(err, "Lock returns ErrNotLocked, which is Unlock's error")
 	w.True(strings.Contains(err.Error(),
 		"unknown error") || slices.ContainsFunc(clientErrors, func(e error) bool { return errors.Is(err, e) }),
 		"a request has failed, or a watch has ended with an event whose Err is set, and the error does not wrap the "+

@@ -3,6 +3,7 @@ package locktest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing/synctest"
 	"time"
@@ -90,6 +91,9 @@ func lockAgain(w *owners) {
 	w.Unlock(owner, "the owner, which has locked three times and unlocked once,")
 	w.times(1, owner, "after three Locks and two Unlocks")
 	w.Len(stage.RequestsOf(s), before, "an owner that holds the lock locks again, and asks the server: count in memory")
+	w.Unreachable(s)
+	w.lockOnce(owner, "the owner, which holds the lock already, and whose client is not connected,")
+	w.Eventually("the owner's client is connected again", func() bool { return s.State() == zk.StateHasSession })
 	w.unlockLast(owner, "the owner")
 }
 
@@ -119,14 +123,17 @@ func lastUnlock(w *owners) {
 		w.Unlock(another, "the other owner")
 	}
 
-	const many = 70_000 // more than 16 bits can count
+	const many, goroutines = 70_000, 4 // more than 16 bits can count
 	w.MustLock(owner, "the owner")
-	for _, call := range []func() error{owner.Lock, owner.Unlock} {
-		for range many {
+	for _, call := range []func(Lock) error{Lock.Lock, Lock.Unlock} {
+		for _, result := range w.Rounds("Lock, Unlock", many/goroutines, slices.Repeat([]Lock{owner}, goroutines), func(l Lock) error {
 			w.Step() // a call that sends nothing is none to the watchdog
-			w.NoError(call(), "one of %d Locks of an owner, or of as many Unlocks, fails", many)
+			return call(l)
+		}) {
+			w.NoError(w.Result(result, it), "one of %d Locks of an owner, or of as many Unlocks, fails", many)
 		}
 	}
+	w.times(1, owner, "after goroutines of the holder have locked and unlocked: two of them may have counted at once")
 	w.tryLock(false, another, i18n.Textf("another owner, before the last of %d Unlocks,", many))
 	w.unlockLast(owner, "the owner, for the last time,")
 }
@@ -160,8 +167,8 @@ func anotherOwner(w *owners) {
 
 func equalNames(w *owners) {
 	open, s := w.mutex()
-	a, b := open("worker"), open("worker")
-	w.MustLock(a, "the first of two owners with one name")
+	a, b := open("a/b"), open("a/b")
+	w.MustLock(a, "the first of two owners with the name a/b")
 	w.tryLock(false, b, "the second of two owners with one name")
 	w.notOwner(b, "the second of two owners with one name")
 	result := w.queues(b, s, 2, "the second of two owners with one name")
@@ -214,6 +221,9 @@ func manyGoroutines(w *owners) {
 					}
 					oneOwner := count(owner, 1)
 					count(owner, -1)
+					if w.subject.Holds != nil {
+						w.subject.Holds(l)
+					}
 					err = l.Unlock()
 					if err == nil && !oneOwner {
 						err = i18n.Errorf("an owner has got the lock while another one holds it: two holders")
@@ -476,11 +486,26 @@ func (w *owners) cleanBooks(call failedCall, another Lock) {
 	w.NoNodes("every owner has let go, and a node is left")
 }
 
-// unlockFails loses the reply to the last Unlock's delete: the node has gone, and the owner cannot find out.
+// unlockFails loses the last Unlock's delete, after which another Unlock makes the owner as new, and the reply to
+// one: the node has gone, and the owner cannot find out.
 func unlockFails(w *owners) {
 	open, s := w.mutex()
 	owner := open("owner")
+	w.MustLock(owner, "the owner")
+	w.Server.LoseRequest(stage.Sent(s, jute.OpDelete))
+	if w.UnlockErr(owner, i18n.Same("Unlock")) != nil {
+		w.Eventually("the owner's client is connected again", func() bool { return s.State() == zk.StateHasSession })
+		ok, err := w.Try(owner, "TryLock of an owner whose Unlock has failed")
+		w.True(ok || err != nil, "the Unlock of an owner has failed, no other owner holds the lock, and TryLock returns "+
+			"false and no error: that says that another one holds it")
+		w.Unlock(owner, "the owner, whose first Unlock has failed,")
+	}
+	w.lockOnce(doubleLock{owner}, "the owner, which locks twice, and whose Unlock has failed once,")
+
 	next, _ := w.Contender()
+	if !w.subject.Shared {
+		next = doubleLock{open("next")}
+	}
 	w.MustLock(owner, "the owner")
 	fault := w.Server.LoseReply(stage.Sent(s, jute.OpDelete))
 	unlocked := w.Aside("Unlock", owner.Unlock)
@@ -508,7 +533,7 @@ func unlockFails(w *owners) {
 	}
 	w.notOwner(owner, "an owner whose first Unlock let go of the lock after all")
 	w.Unlock(next, "the next one")
-	w.lockOnce(owner, "the owner, once more,")
+	w.lockOnce(doubleLock{owner}, "the owner, once more,")
 	w.NothingLeft()
 }
 

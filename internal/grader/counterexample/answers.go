@@ -35,7 +35,7 @@ func Read(text []byte) (map[int]string, error) {
 		if line == "" || line == "#" || strings.HasPrefix(line, "# ") {
 			continue
 		}
-		before, link, ok := strings.Cut(line, ":")
+		before, link, ok := strings.Cut(strings.Replace(line, "：", ":", 1), ":") // a Chinese keyboard writes the other one
 		number, err := strconv.Atoi(strings.TrimSpace(before))
 		if !ok || err != nil || number < 1 || number > len(locks.Tasks) {
 			return nil, i18n.Errorf("%s, line %d: %s is not an answer: write the number of the listing, from 1 to %d, a "+

@@ -30,6 +30,8 @@ func died(output string, state *os.ProcessState, left bool) i18n.Text {
 			"the lock leaks a goroutine: the case is over, every contender has let go, and the goroutine still waits%s", leakedAt(rest))
 	case strings.Contains(why, "all goroutines in bubble are blocked"):
 		return i18n.Textf("the lock hangs: every goroutine waits for another one%s", leakedAt(rest))
+	case strings.Contains(why, "synctest channel from outside bubble"):
+		return i18n.Textf("the lock uses a client of an earlier case%s: keep none in a variable of the package", leakedAt(rest))
 	case why != "":
 		at := i18n.Text("")
 		if place := stackOf(rest, func(string) bool { return true }); place != "" {
