@@ -65,7 +65,7 @@ var ownersCases = []TestCase[*owners]{
 	{Name: "a TryLock that fails leaves the books clean", Group: Faults, Run: tryLockFails, Exact: true},
 	{Name: "the last Unlock of an owner whose session has expired fails, and the owner can lock " +
 		"again", Group: Faults, Run: expiredOwner},
-	{Name: "an owner whose Unlock has failed does not get in without a node", Group: Safety, Run: unlockFails, Exact: true},
+	{Name: "an owner whose Unlock has failed does not get in without a node", Group: Faults, Run: unlockFails, Exact: true},
 	{Name: "one owner at a time is inside, many owners that lock twice", Group: Safety, Run: manyOwners},
 	{Name: "one owner at a time is inside, many goroutines of each", Group: Safety, Run: manyGoroutines},
 }

@@ -167,8 +167,8 @@ func anotherOwner(w *owners) {
 
 func equalNames(w *owners) {
 	open, s := w.mutex()
-	a, b := open("a/b"), open("a/b")
-	w.MustLock(a, "the first of two owners with the name a/b")
+	a, b := open("worker"), open("worker")
+	w.MustLock(a, "the first of two owners with one name")
 	w.tryLock(false, b, "the second of two owners with one name")
 	w.notOwner(b, "the second of two owners with one name")
 	result := w.queues(b, s, 2, "the second of two owners with one name")
@@ -370,8 +370,8 @@ func lockDuringUnlock(w *owners) {
 
 func tryLockOwners(w *owners) {
 	open, _ := w.mutex()
-	owner, another := open("owner"), open("another")
-	w.tryLock(true, owner, "an owner, on a free lock,")
+	owner, another := open("a/b"), open("another") // an owner may be called anything
+	w.tryLock(true, owner, "an owner with the name a/b, on a free lock,")
 	w.tryLock(true, owner, "the owner that holds the lock")
 	nodes := w.Nodes()
 	w.Len(nodes, 1, "an owner that locks twice has one node")
