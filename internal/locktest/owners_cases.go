@@ -501,6 +501,7 @@ func unlockFails(w *owners) {
 		w.True(ok || err != nil, "the Unlock of an owner has failed, no other owner holds the lock, and TryLock returns "+
 			"false and no error: that says that another one holds it")
 		w.Unlock(owner, "the owner, whose first Unlock has failed,")
+		w.UnlockErr(owner, "Unlock, called again,") // the first one may have been counted, or not
 	}
 	w.lockOnce(doubleLock{owner}, "the owner, which locks twice, and whose Unlock has failed once,")
 
