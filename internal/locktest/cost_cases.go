@@ -33,6 +33,9 @@ func WatchesLeft(w *World) {
 	ReleaseBeforeWatch(w)
 	holder, hs := w.holder()
 	other, s := w.Contender()
+	if w.Subject.FindsNode { // its search may leave one, too
+		w.Server.LoseReply(stage.Creates(s))
+	}
 	if _, err := w.Try(other, "TryLock on a held lock"); !errors.Is(err, errors.ErrUnsupported) {
 		w.True(s.Tap.Armed() == 0, "TryLock has returned and has left a watch behind")
 	}
@@ -47,9 +50,12 @@ func WatchesLeft(w *World) {
 	w.NoWatches()
 }
 
-// GoroutinesLeft looks for goroutines of the lock after a wait and a session's end.
+// GoroutinesLeft looks for goroutines of the lock after a wait, a search and a session's end.
 func GoroutinesLeft(w *World) {
 	WaiterSleeps(w)
+	if w.Subject.FindsNode {
+		replyLost(w)
+	}
 	expiredWaiter(w)
 	w.NoGoroutines()
 }

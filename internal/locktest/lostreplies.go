@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"slices"
 	"strings"
 	"testing/synctest"
 	"time"
@@ -56,8 +57,7 @@ var searchForIt = i18n.Text(
 // survives waits until a contender has the lock; what says what was lost.
 func (w *World) survives(result <-chan error, what i18n.Text) {
 	w.Helper()
-	err := w.Result(result, i18n.Textf("%s, and its Lock", what))
-	w.NoError(err, "%s, and Lock returns the error; %s", what, searchForIt)
+	w.NoError(w.Result(result, i18n.Textf("%s, and its Lock", what)), "%s, and Lock returns the error; %s", what, searchForIt)
 }
 
 // oneNode fails if there are more nodes than contenders.
@@ -87,6 +87,7 @@ func waitersReplyLost(w *World) {
 	var what = i18n.Text("the reply to a waiter's create was lost with the connection, and other nodes of its session " +
 		"have ids that begin as its own does")
 	holder, holderSession := w.holder()
+	_, middle, _ := w.waiter()
 	l, s := w.Contender()
 	back := w.Server.Hold(stage.Sent(s, jute.OpConnect))
 	w.Server.LoseReply(stage.Creates(s))
@@ -95,7 +96,8 @@ func waitersReplyLost(w *World) {
 
 	// Before it looks for its node, the session gets 200 more nodes: a search that looks at a few children only hardly
 	// ever finds the right one. The data of half of them begins as that of its node does, as with ids that are counted.
-	name, first := w.NodesOf(s)[0], w.NodesOf(holderSession)[0]
+	name := w.NodesOf(s)[0]
+	locks := []string{name, w.NodesOf(holderSession)[0], w.NodesOf(middle)[0]}
 	mine, _ := w.Server.Node(name)
 	theirs, short := append(mine.Data, '0'), []byte("x")       // an id may be any text, of another length, too
 	like := strings.TrimRight(name[:len(name)-10], "-") + "0-" // if the id is in the name
@@ -114,7 +116,7 @@ func waitersReplyLost(w *World) {
 
 	// The first node that the search looks at is deleted, unless it is its own.
 	looks := w.Server.Hold(func(r zkserver.Request) bool {
-		return r.Session == s.ID && (r.Op == jute.OpGetData || r.Op == jute.OpExists) && r.Path != name && r.Path != first
+		return r.Session == s.ID && (r.Op == jute.OpGetData || r.Op == jute.OpExists) && !slices.Contains(locks, r.Path)
 	})
 	back.Release()
 	w.Await(func() bool { return len(result) > 0 || s.Sleeps() || len(looks.Hit()) > 0 },
@@ -124,6 +126,8 @@ func waitersReplyLost(w *World) {
 	}
 	looks.Release()
 	w.Await(func() bool { return len(result) > 0 || s.Sleeps() }, "%s, and it does not wait on a watch%s", what)
+	w.Goes(middle)
+	w.staysBehind(result)
 	require.Contains(w, []error{nil, zk.ErrNoNode}, holderSession.Delete(foreign, -1))
 	for _, node := range w.NodesOf(s) {
 		if n, _ := w.Server.Node(node); string(n.Data) == string(theirs) || string(n.Data) == string(short) {
@@ -203,25 +207,29 @@ func eachFindsItsOwn(w *World) {
 // idsDiffer has so many contenders of a session lock that two have the same id if it is one of ten thousand.
 func (w *World) idsDiffer() {
 	s, seen := w.Session(), make(map[string]bool)
-	for range 300 {
-		time.Sleep(1234567 * time.Nanosecond) // clocks differ
-		l, _ := w.Contender(s)
-		w.MustLock(l, it)
-		name := w.NodesOf(s)[0]
-		node, _ := w.Server.Node(name)
-		id := name[:len(name)-10] + string(node.Data)
-		w.False(seen[id], "the nodes of two contenders of a session have the same name before the number, and the same "+
-			"data, %q: if the reply to the create of one is lost, it takes the node of the other for its own: two holders", node.Data)
-		seen[id] = true
-		w.Unlock(l, it)
+	for range 150 {
+		locks := []Lock{w.Subject.New(s.Conn, w.Path), w.Subject.New(s.Conn, w.Path)}
+		results := []<-chan error{w.Lock(locks[0]), w.Lock(locks[1])} // at the same instant
+		time.Sleep(time.Second + 1234567*time.Nanosecond)             // clocks differ
+		for _, name := range w.NodesOf(s) {
+			node, _ := w.Server.Node(name)
+			id := name[:len(name)-10] + string(node.Data)
+			w.False(seen[id], "the nodes of two contenders of a session have the same name before the number, and the same "+
+				"data, %q: if the reply to the create of one is lost, it takes the node of the other for its own: two holders",
+				node.Data)
+			seen[id] = true
+		}
+		for range locks {
+			w.Unlock(locks[w.next(results)], it)
+		}
 	}
 }
 
 func twoRepliesLost(w *World) {
 	l, s := w.Contender()
-	// The create that is sent again is lost in its turn.
-	w.Server.LoseRequest(stage.Creates(s))
-	w.Server.LoseReply(stage.Creates(s))
+	// Each create that is sent again is lost in its turn, for half a minute.
+	lost := w.Server.LoseRequest(stage.Creates(s)).Every()
+	time.AfterFunc(30*time.Second, func() { w.Server.LoseReply(stage.Creates(s)); lost.Release() })
 	w.survives(w.Lock(l), "create was lost, and the reply to the next one, too,")
 	w.Len(w.Nodes(), 1,
 		"create was lost, then the reply to the next one, and there is not exactly one node: each create needs the search")
@@ -237,6 +245,7 @@ func tryLocksReplyLost(w *World) {
 	w.Len(w.Nodes(), 1, "the reply to the create of TryLock was lost, and there is not exactly one node")
 	other, otherSession := w.Contender()
 	w.Server.LoseReply(stage.Creates(otherSession))
+	time.AfterFunc(30*time.Second, w.CutOff(w.Server.LoseRequest, otherSession, jute.OpSync, jute.OpGetChildren2))
 	ok, err = w.Try(other, "TryLock on a held lock, when the reply to its create is lost,")
 	w.NoError(err, "the reply to the create of TryLock was lost, and TryLock returns the error; %s", searchForIt)
 	w.False(ok,
@@ -348,6 +357,11 @@ func syncFirst(w *World) {
 	w.survives(result, "create was lost")
 	require.NoError(w, holderSession.Delete(secret, -1))
 	w.unlockLast(l, it)
+	w.DeleteParent(holderSession)
+	w.Parent()
+	w.Server.LoseReply(stage.Creates(s))
+	w.survives(w.Lock(l), "the parent has been made again, where the numbers begin at 0, and the reply to create was lost")
+	w.unlockLast(l, it)
 }
 
 // anothersCopy puts a node of another session, with the same data, in the place of the one that a lost create has made.
@@ -379,29 +393,35 @@ func anothersCopy(w *World) {
 	w.unlockLast(l, "it, once the other session's node has gone,")
 }
 
-// sessionEndsBeforeSearch ends the session, and with it the node, before the client can look for the node.
+// sessionEndsBeforeSearch ends the session, and with it the node, before the client can look for the node. The
+// second time the create waits in the client for the next session, where its reply is lost.
 func sessionEndsBeforeSearch(w *World) {
-	l, s := w.Contender()
-	back := w.Server.Hold(stage.Sent(s, jute.OpConnect))
-	w.Server.LoseReply(stage.Creates(s))
-	result := w.Lock(l)
-	w.Hit(back, "the client connects again after the reply to create was lost")
-	w.Server.Expire(s.ID)
-	back.Release()
-	err := w.Result(result, "the session has ended after the reply to create was lost, and Lock")
-	if err != nil { // Lock may return an error, or lock in the new session
-		w.NotLocked(l, "Unlock after a Lock that failed")
-	} else {
-		w.Len(w.Nodes(), 1,
-			"the session has ended after the reply to create was lost, its node has gone with it, and Lock returns without "+
-				"another, so that the next contender gets in: two holders")
-		w.Unlock(l, "the contender, in its new session,")
+	for _, waits := range []bool{false, true} {
+		s := w.Ordinary()
+		l, _ := w.Contender(s)
+		back := w.Server.Hold(stage.Sent(s, jute.OpConnect))
+		if waits {
+			require.True(w, w.Server.Cut(s.ID))
+			w.Hit(back, "the client connects again")
+		} else {
+			w.Server.Fail(jute.ErrSessionExpired, func(r zkserver.Request) bool { return r.Op == jute.OpSync })
+		}
+		w.Server.LoseReply(func(r zkserver.Request) bool { return stage.CreatesNode(r.Op) })
+		result := w.Lock(l)
+		time.Sleep(time.Second) // until create is sent, or waits
+		w.Server.Expire(s.ID)
+		back.Release()
+		err := w.Result(result, "the session has ended after the reply to create was lost, and Lock")
+		if err != nil { // Lock may return an error, or lock in the new session
+			w.saysWhy(err)
+			w.NotLocked(l, "Unlock after a Lock that failed")
+		} else {
+			w.Len(w.Nodes(), 1,
+				"the session has ended after the reply to create was lost, its node has gone with it, and Lock returns without "+
+					"another, so that the next contender gets in: two holders")
+			w.Unlock(l, "the contender, in its new session,")
+		}
+		time.Sleep(stage.Patience) // by then the client has a new session
+		w.NothingLeft()
 	}
-	w.Renewed(s, "the client has a new session")
-	time.Sleep(stage.Patience)
-	w.NothingLeft()
-	s.ID = s.SessionID()
-	w.Server.LoseReply(stage.Creates(s))
-	w.survives(w.Lock(l), "the reply to create was lost in the client's second session")
-	w.Unlock(l, it)
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -124,8 +125,8 @@ func (w *fences) mustHave(r Register, token int64, value string, what i18n.Text)
 	}), i18n.Same("Read"))
 	w.NoError(err, "Read fails")
 	if string(got) != value || gotToken != token {
-		w.Failf("%s: Read returns token %d and value %q, and must return token %d and value %q", what, gotToken, got, token,
-			value)
+		w.Failf("%s: Read returns token %d and value %.99q, and must return token %d and value %.99q", what, gotToken, got,
+			token, value)
 	}
 }
 
@@ -227,16 +228,16 @@ func goroutinesAtOnce(w *fences) {
 		"token must stay, and an old token has written; check the token and store it with the value in one step", n))
 }
 
-// inBetween holds back each request of a Write in turn; meanwhile another process of the store writes
-// with another token. It does so with a node that exists and with one that does not. Then it calls
-// then with the result of the Write that was held back.
+// inBetween holds back each request of a Write in turn; meanwhile another process of the store writes with another token,
+// or, if that is 0, somebody deletes the node. It does so with a node that exists and with one that does not. Then it
+// calls then with the result of the Write that was held back.
 func (w *fences) inBetween(token, other int64, then func(r Register, what i18n.Text, err error)) {
 	w.Helper()
 	for _, exists := range []bool{true, false} {
 		for n := 1; w.GoesOn(n); n++ {
 			w.another()
 			r, s := w.store()
-			meanwhile, _ := w.store()
+			meanwhile, ms := w.store()
 			if exists {
 				w.mustPass(meanwhile, 1, "before", "it is the first")
 			}
@@ -250,10 +251,15 @@ func (w *fences) inBetween(token, other int64, then func(r Register, what i18n.T
 				break
 			}
 			op := stage.LastRequest(s, n)
-			w.mustPass(meanwhile, other, "of the quick one", "a higher token than the last")
+			did := i18n.Textf("another process of the store has stored a value with token %d", other)
+			if other > 0 {
+				w.mustPass(meanwhile, other, "of the quick one", "a higher token than the last")
+			} else if seen, _, _ := meanwhile.Read(); seen < token { // else the value is stored, and goes with the node
+				did = "somebody has deleted the node"
+				ms.Delete(w.at, -1)
+			}
 			held.Release()
-			what := i18n.Textf("while request %d of a Write with token %d, %v, was on its way, another process of the store "+
-				"has stored a value with token %d", n, token, op, other)
+			what := i18n.Textf("while request %d of a Write with token %d, %v, was on its way, %s", n, token, op, did)
 			then(meanwhile, what, w.Result(result, i18n.Textf("%s, and Write", what)))
 		}
 	}
@@ -282,35 +288,12 @@ func lowerInBetween(w *fences) {
 			w.mustHave(r, token, "of the slow one", what)
 		})
 	}
+	w.inBetween(33, 0, func(r Register, what i18n.Text, err error) { w.passes(r, 33, what, err) })
 }
 
-// manyInBetween has another process of the store win one race after the other.
-func manyInBetween(w *fences) {
-	const token, races = 10_000, 1100
-	r, s := w.store()
-	meanwhile, _ := w.store()
-	w.mustPass(meanwhile, 1, "before", "it is the first")
-	changes := func(r zkserver.Request) bool {
-		return r.Session == s.ID && (r.Op == jute.OpSetData || r.Op == jute.OpMulti || r.Op == jute.OpCreate || r.Op == jute.OpDelete)
-	}
-	held := w.Server.Hold(changes)
-	result := w.Aside("Write", func() error { return r.Write(token, []byte("of the slow one")) })
-	lost := 0
-	for lost < races {
-		w.Eventually("Write stores the value, or returns", func() bool { return len(held.Hit()) > 0 || len(result) > 0 })
-		if len(result) > 0 {
-			break
-		}
-		lost++
-		w.mustPass(meanwhile, int64(1+lost), fmt.Sprint("of the quick one, ", lost), "a higher token than the last")
-		next := w.Server.Hold(changes)
-		held.Release()
-		held = next
-	}
-	held.Release()
-	what := i18n.Textf("while a Write with token %d was under way, another process of the store has stored a value "+
-		"with a lower token %d times", token, lost)
-	err := w.Result(result, i18n.Textf("%s, and Write", what))
+// passes fails if a Write has been refused, or its value cannot be written.
+func (w *fences) passes(r Register, token int64, what i18n.Text, err error) {
+	w.Helper()
 	w.NotErrorIs(err, w.subject.ErrStale, "%s, and Write returns ErrStale: no higher token has been seen; check again",
 		what)
 	if err != nil {
@@ -319,15 +302,52 @@ func manyInBetween(w *fences) {
 	w.mustHave(r, token, "of the slow one", what)
 }
 
+// manyInBetween has another process of the store win one race after the other, the last one with a higher token.
+func manyInBetween(w *fences) {
+	for _, races := range []int{1, 1100} {
+		w.another()
+		const token = 10_000
+		r, s := w.store()
+		meanwhile, _ := w.store()
+		w.mustPass(meanwhile, 1, "before", "it is the first")
+		changes := stage.Sent(s, jute.OpSetData, jute.OpMulti, jute.OpCreate, jute.OpDelete)
+		held := w.Server.Hold(changes)
+		result := w.Aside("Write", func() error { return r.Write(token, []byte("of the slow one")) })
+		lost := 0
+		for ; ; lost++ {
+			w.Eventually("Write stores the value, or returns", func() bool { return len(held.Hit()) > 0 || len(result) > 0 })
+			if len(result) > 0 || lost == races {
+				break
+			}
+			w.mustPass(meanwhile, int64(2+lost), fmt.Sprint("of the quick one, ", lost), "a higher token than the last")
+			next := w.Server.Hold(changes)
+			held.Release()
+			held = next
+		}
+		what := i18n.Textf("while a Write with token %d was under way, another process of the store has stored a value "+
+			"with a lower token %d times", token, lost)
+		if lost == races {
+			w.mustPass(meanwhile, token+1, "of the next holder", "a higher token than the last")
+		}
+		held.Release()
+		if err := w.Result(result, i18n.Textf("%s, and Write", what)); lost < races {
+			w.passes(r, token, what, err)
+			continue
+		}
+		w.mustHave(r, token+1, "of the next holder", i18n.Textf("%s, then with a higher one, and an old token has "+
+			"written: check the token and the version again before each Set", what))
+	}
+}
+
 func anyBytes(w *fences) {
 	r, _ := w.store()
 	every := make([]byte, 256)
 	for i := range every {
 		every[i] = byte(i)
 	}
-	for i, value := range []string{"", "1 2", "a,b:c;d|e", "\n", "\x00", "\"", string(every), "\xff\xfe"} {
+	for i, value := range []string{"", "1 2", "a,b:c;d|e", "\n", "\x00", "\"", string(every), "\xff\xfe", strings.Repeat("large ", 11_000)} {
 		w.mustPass(r, int64(i+1), value, "a higher token than the last")
-		w.mustHave(r, int64(i+1), value, "the value must come back as it was, whatever its bytes")
+		w.mustHave(r, int64(i+1), value, i18n.Textf("the value must come back as it was, all %d bytes of it", len(value)))
 	}
 	buffer := []byte("value, and what follows it") // the caller may use it for something else, and change what it has read
 	w.NoError(r.Write(100, buffer[:len("value")]), "Write of the beginning of a buffer fails")
@@ -343,25 +363,47 @@ func anyBytes(w *fences) {
 // spoiledWrite loses each request of a Write in turn, and each reply, and ends
 // the connection with it.
 func spoiledWrite(w *fences) {
-	for _, trouble := range []func(*locktest.Session){w.Unreachable, w.EndsWith} {
+	mute := func(s *locktest.Session) {
+		time.AfterFunc(time.Minute/3, w.CutOff(w.Server.LoseRequest, s, jute.OpGetData))
+	}
+	for _, trouble := range []func(*locktest.Session){w.Unreachable, w.EndsWith, mute} {
 		w.another()
 		r, s := w.store()
 		other, os := w.store()
 		w.mustPass(other, 33, "before", "it is the first")
+		w.mustHave(other, 33, "before", "the value was written")
 		trouble(os)
 		token, _, err := other.Read()
 		w.True(err != nil || token == 33, "no server can be reached, or the session of the store ends, and Read returns "+
 			"token %d and no error: that says that nothing has been written", token)
 		trouble(s)
-		w.NotErrorIs(w.write(r, 33, "before"), w.subject.ErrStale, "no server can be reached, or the session of the "+
-			"store ends, and Write returns ErrStale: no higher token has been seen; return the client's error")
+		err = w.write(r, 33, "after")
+		w.NotErrorIs(err, w.subject.ErrStale, "no server can be reached, or the session of the store ends, and "+
+			"Write returns ErrStale: no higher token has been seen; return the client's error")
+		third, ts := w.store()
+		if err == nil {
+			w.mustHave(third, 33, "after", "no request was answered for a while, and Write has returned no error")
+		}
+		time.Sleep(2 * time.Minute) // by then the clients are connected again
+		ts.Delete(w.at, -1)
+		const what = "the client has been cut off, or has a new session, then somebody has deleted the node, and another " +
+			"process of the store has written"
+		for token := int64(41); token < 45; token++ { // each time the node has a version that it has had before
+			w.mustPass(third, token, "of the third", what)
+			for _, store := range []Register{r, other} {
+				w.mustHave(store, token, "of the third", what)
+				w.mustBeRefused(store, token-1, "late", what)
+			}
+		}
 	}
-	for i, lose := range []func(func(zkserver.Request) bool) *zkserver.Fault{w.Server.LoseRequest, w.Server.LoseReply, w.Server.LoseRequest, w.Server.LoseReply} {
-		before := int64(33 + i/2) // a lower token, and the same
+	for i, lose := range slices.Repeat([]func(func(zkserver.Request) bool) *zkserver.Fault{w.Server.LoseRequest, w.Server.LoseReply}, 3) {
+		before := int64(33 + i/2) // a lower token, the same, and none: the node is missing
 		for n := 1; w.GoesOn(n); n++ {
 			w.another()
 			r, s := w.store()
-			w.mustPass(r, before, "before", "it is the first")
+			if before < 35 {
+				w.mustPass(r, before, "before", "it is the first")
+			}
 			fault := lose(stage.Number(s, n))
 			err := w.write(r, 34, "after")
 			met := len(fault.Hit()) > 0
@@ -374,8 +416,7 @@ func spoiledWrite(w *fences) {
 				w.ErrorIs(err, zk.ErrConnectionClosed,
 					"%s, and Write returns an error that does not wrap the client's (fmt.Errorf with %%w)", what)
 				w.ErrorContains(err, w.at, "the error does not name the register: wrap it with the path (fmt.Errorf with %%w)")
-				w.Eventually("the client is connected again", func() bool { return s.State() == zk.StateHasSession })
-				time.Sleep(time.Second)
+				time.Sleep(time.Minute) // by then the client is connected again
 				if token, _, _ := r.Read(); token == 33 {
 					w.mustPass(r, 33, "before", "the write with token 34 has not been stored")
 				}
@@ -395,15 +436,18 @@ func fenceNoPermission(w *fences) {
 	admin, theirs := w.Session(), zk.DigestACL(zk.PermAll, "admin", "secret")
 	require.NoError(w, admin.AddAuth("digest", []byte("admin:secret")))
 	w.Parents(admin.Conn, theirs)
-	w.at = w.Path
-	r, _ := w.store()
-	err := w.write(r, 33, "a")
-	w.HasError(err, "Write without permission returns no error: the value is nowhere")
-	w.NotErrorIs(err, w.subject.ErrStale, `Write takes the error "no permission" for a stale token`)
-	w.ErrorIs(err, zk.ErrNoAuth, "Write without permission must return an error that wraps the client's")
-	w.ErrorContains(err, w.at, "the error does not name the register: wrap it with the path (fmt.Errorf with %%w)")
-	_, err = admin.Create(w.at, nil, zk.FlagPersistent, theirs)
+	for _, w.at = range []string{w.Path + "/no/parent", w.Path} {
+		r, _ := w.store()
+		w.mustHave(r, 0, "", "nothing has been written yet, and the process may not make a node")
+		err := w.write(r, 33, "a")
+		w.HasError(err, "Write without permission returns no error: the value is nowhere")
+		w.NotErrorIs(err, w.subject.ErrStale, `Write takes the error "no permission" for a stale token`)
+		w.ErrorIs(err, zk.ErrNoAuth, "Write without permission must return an error that wraps the client's")
+		w.ErrorContains(err, w.at, "the error does not name the register: wrap it with the path (fmt.Errorf with %%w)")
+	}
+	_, err := admin.Create(w.at, nil, zk.FlagPersistent, theirs)
 	require.NoError(w, err)
+	r, _ := w.store()
 	_, _, err = r.Read()
 	w.ErrorIs(err, zk.ErrNoAuth, "Read without permission must return an error that wraps the client's: no error says "+
 		"that nothing has been written")
@@ -411,6 +455,7 @@ func fenceNoPermission(w *fences) {
 
 func twoRequests(w *fences) {
 	r, s := w.store()
+	w.True(len(stage.RequestsOf(s)) == 0, "New sends a request: the first is that of a Write or a Read")
 	w.mustPass(r, 1, "a", "it is the first")
 	for i := range 5 {
 		before := len(stage.RequestsOf(s))
@@ -429,7 +474,9 @@ func fenceBadPaths(w *fences) {
 	require.NoError(w, err)
 	for _, p := range []string{"register", "/a/", "/a//b", path.Dir(w.at), short} { // the last are nodes that have been made without a token
 		r := w.subject.New(s.Conn, p)
-		err := w.write(r, 1, "a")
+		token, _, err := r.Read()
+		w.True(err != nil || token == 0, "nobody has written at the path %q, and Read returns token %d", p, token)
+		err = w.write(r, 1, "a")
 		if err == nil { // it has made a path of it
 			w.mustHave(r, 1, "a", i18n.Textf("Write with the path %q returns no error", p))
 			continue

@@ -182,7 +182,7 @@ func (w *Stage) SessionFor(timeout time.Duration) *Session {
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
 	tap := wiretap.NewWithLog()
-	conn, err := w.zoo.Connect(ctx, ensemble.Options{SessionTimeout: timeout, Tap: tap, Buffer: 64 << 10})
+	conn, err := w.zoo.Connect(ctx, ensemble.Options{SessionTimeout: timeout, Tap: tap, Buffer: 256 << 10})
 	require.NoError(w, err)
 	w.Cleanup(conn.Close)
 	return &Session{Conn: conn, Tap: tap, ID: conn.SessionID()}

@@ -91,11 +91,11 @@ func (l *Lock) TryLock() (bool, error) {
 // enqueue creates our node, at the end of the queue. If the connection breaks
 // meanwhile the node may be there or not, so enqueue looks for it.
 func (l *Lock) enqueue() (node string, err error) {
-	id, session := rand.Text(), l.conn.SessionID()
+	id := rand.Text()
 	for {
 		node, err = l.conn.Create(l.path+"/"+prefix, []byte(id), zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 		if lost(err) {
-			node, err = l.find(id, session)
+			node, err = l.find(id, l.conn.SessionID()) // read now: the create may have waited for a session
 			if err == nil && node == "" {
 				continue // create has never arrived
 			}
