@@ -196,9 +196,7 @@ func eachFindsItsOwn(w *World) {
 		}
 		w.NoError(w.UnlockErr(l, i18n.Same("Unlock")), "%s, and Unlock of %s fails; %s", what, stage.Contender(i), own)
 		if i+1 < n {
-			w.Eventually(i18n.Textf("%s, whose turn it is, gets the lock (%s; %s)", stage.Contender(i+1), what,
-				own), func() bool { return len(results[i+1]) > 0 })
-			w.NoError(<-results[i+1], "%s, and Lock of %s fails; %s", what, stage.Contender(i+1), own)
+			w.Holds(results[i+1], i18n.Textf("%s (%s; %s)", stage.Contender(i+1), what, own))
 		}
 	}
 	w.NothingLeft()
@@ -275,18 +273,13 @@ func longOutage(w *World) {
 	made := w.Nodes()
 	time.Sleep(30 * time.Second)
 	back()
-	back = w.CutOff(w.Server.LoseRequest, s, jute.OpSync, jute.OpGetChildren2, jute.OpGetData, jute.OpExists,
-		jute.OpCreate)
+	back = w.CutOff(w.Server.LoseRequest, s, jute.OpSync, jute.OpGetChildren2, jute.OpGetData, jute.OpExists)
 	time.Sleep(2 * time.Minute)
 	back()
 	var what = i18n.Text("the reply to create was lost, no server could be reached for half a minute, and then each " +
 		"request was lost for two")
 	// A lock may try again with longer and longer pauses.
-	for range 10 {
-		if time.Sleep(time.Minute); len(result) > 0 || s.Sleeps() {
-			break
-		}
-	}
+	w.WaitFor(10*time.Minute, func() bool { return len(result) > 0 || s.Sleeps() })
 	w.waitsItsTurn(holder, l, result, made, what)
 }
 
@@ -372,13 +365,10 @@ func anothersCopy(w *World) {
 	held := w.Server.Hold(stage.Sent(s, jute.OpGetChildren2))
 	result := w.Lock(l)
 	w.Hit(held, "the contender that never got the reply to its create looks for its node among the children")
-	nodes := w.Nodes()
-	w.Len(nodes, 1, "create has made a node, and there is not exactly one")
-	node := w.Path + "/" + nodes[0]
-	data, _, err := admin.Get(node)
-	require.NoError(w, err)
-	require.NoError(w, admin.Delete(node, -1))
-	theirs, err := admin.Create(w.Path+"/lock-", data, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+	w.Len(w.Nodes(), 1, "create has made a node, and there is not exactly one")
+	node, _ := w.Server.Node(w.NodesOf(s)[0])
+	require.NoError(w, admin.Delete(w.NodesOf(s)[0], -1))
+	theirs, err := admin.Create(w.Path+"/lock-", node.Data, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 	require.NoError(w, err)
 	held.Release()
 	w.Await(func() bool { return len(result) > 0 || s.Sleeps() }, "another session has a node with the same data%s")

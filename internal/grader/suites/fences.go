@@ -385,6 +385,7 @@ func spoiledWrite(w *fences) {
 			w.mustHave(third, 33, "after", "no request was answered for a while, and Write has returned no error")
 		}
 		time.Sleep(2 * time.Minute) // by then the clients are connected again
+		w.mustPass(r, 33, "again", "the holder tries again")
 		ts.Delete(w.at, -1)
 		const what = "the client has been cut off, or has a new session, then somebody has deleted the node, and another " +
 			"process of the store has written"
