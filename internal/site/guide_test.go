@@ -14,8 +14,7 @@ import (
 
 const guidePage = "docs/reading-guide.md"
 
-// The articles are other people's texts, and not part of the repository. They may be
-// in a folder beside it.
+// The articles are other people's texts, and not part of the repository. They may be in a folder beside it.
 const articlesFolder = "../shared/articles/"
 
 // theArticles are the files of the texts, by letter.

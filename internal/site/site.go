@@ -1,6 +1,5 @@
-// Package site writes what is generated of the pages, in both languages, and compares it with
-// what is there. That is a whole file, or what is in a page between two lines: <!-- NAME --> and
-// <!-- end of NAME -->.
+// Package site writes what is generated of the pages, in both languages, and compares it with what is there. That is
+// a whole file, or what is in a page between two lines: <!-- NAME --> and <!-- end of NAME -->.
 //
 // Its tests have the list of everything that is generated. They write what they can make of the
 // packages that they import. The rest, such as the output of a program, is written by the tests of

@@ -1,6 +1,7 @@
 package scenes_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/site"
+	"example.com/zklock/internal/testenv"
 )
 
 // levels.txt has the levels of each chapter, with the choices that their last hints make. If a number has changed, look
@@ -52,4 +54,58 @@ func TestTheHintsLeadToTheGoal(t *testing.T) {
 		tr, possible := explore.Play(t, s.World, way[:s.Plays()])
 		require.True(t, !s.Reached(tr) && slices.Contains(possible, way[s.Plays()]), "%s: the hint solves it: %v", s.ID, tr)
 	}
+}
+
+// fates.json has a list of numbers for each key: the ID of a scene, for its schedule, or routeKey of the ID, for the
+// route of its level, which is the solution of the game if that is not the schedule.
+func routeKey(id string) string { return id + "/" }
+
+// fatedChoices returns the choices of each schedule and route, by their keys in fates.json.
+func fatedChoices() map[string][]string {
+	choices := make(map[string][]string)
+	for _, s := range scenes.WithScene {
+		choices[s.ID] = scenes.Schedules()[s.ID].Choices
+		if s.Level.Route != nil {
+			choices[routeKey(s.ID)] = s.Level.Route
+		}
+	}
+	return choices
+}
+
+// playFates counts, for each beginning of a list of choices, the random continuations that end in the bug.
+func playFates(t *testing.T, key string, choices []string) []int {
+	id, _, _ := strings.Cut(key, "/")
+	s := scenes.Get(id)
+	return explore.Fates(t, s.World, choices, scenes.FateTries, s.Reached, nil)
+}
+
+// writeFates plays all fates, and writes fates.json.
+func writeFates(t *testing.T) {
+	fates := make(map[string][]int)
+	for key, choices := range fatedChoices() {
+		fates[key] = playFates(t, key, choices)
+	}
+	text := testenv.Must(json.MarshalIndent(fates, "", ""))(t)
+	site.Holds(t, "internal/bugs/scenes/fates.json", "", string(text)+"\n")
+}
+
+// fates.json has a number for each beginning of each list. Some fates are played again, as all of them take long.
+func TestTheFatesAreCurrent(t *testing.T) {
+	testenv.RacedAtLength(t, "it plays some scenes hundreds of times, and other tests race each of them")
+	if site.Updates() {
+		writeFates(t)
+		return
+	}
+	choices := fatedChoices()
+	require.Len(t, scenes.Fates(), len(choices), "fates.json is stale: go generate ./...")
+	for key, fates := range scenes.Fates() {
+		require.Len(t, fates, len(choices[key])+1, key)
+		require.Equal(t, scenes.FateTries, fates[len(fates)-1], "%s: its whole schedule ends in its bug", key)
+		// D3 has a fault to choose. At a landing, a route and a schedule without faults are played as well.
+		if key == "D3" || testenv.AtLanding() && (key == routeKey("D7") || key == "A7") {
+			require.Equal(t, fates, playFates(t, key, choices[key]), key)
+		}
+	}
+	d3 := scenes.Fates()["D3"]
+	require.Less(t, slices.Max(d3[:len(d3)-1]), scenes.FateTries/2, "before its session expires, D3 mostly goes well")
 }
