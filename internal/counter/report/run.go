@@ -3,9 +3,14 @@
 package report
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
 	"time"
 
 	"example.com/zklock/internal/i18n"
@@ -120,4 +125,78 @@ func WriteJSON(w io.Writer, results []Run) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	return enc.Encode(results)
+}
+
+// Facts describe the server and the machine that a figure was measured on.
+type Facts struct {
+	Members []string  `json:"servers"` // version and mode of each
+	Go      string    `json:"go"`
+	OS      string    `json:"os"`
+	CPU     string    `json:"cpu"`
+	CPUs    int       `json:"cpus"`
+	Began   time.Time `json:"began"`
+	Command string    `json:"command"`
+}
+
+// GatherFacts asks the system. Members are the ZooKeeper servers.
+func GatherFacts(members []string) Facts {
+	return Facts{
+		Members: members,
+		Go:      runtime.Version(),
+		OS:      valueIn("/etc/os-release", "PRETTY_NAME=", runtime.GOOS) + ", " + runtime.GOARCH,
+		CPU:     valueIn("/proc/cpuinfo", "model name", "of unknown make"),
+		CPUs:    runtime.NumCPU(),
+		Began:   time.Now().Truncate(time.Second),
+	}
+}
+
+// valueIn returns what follows a key at the beginning of a line, which only some systems have.
+func valueIn(file, key, otherwise string) string {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return otherwise
+	}
+	for line := range strings.Lines(string(b)) {
+		if v, ok := strings.CutPrefix(line, key); ok {
+			return strings.Trim(v, "\t\n :\"")
+		}
+	}
+	return otherwise
+}
+
+// GoClient is the client library of all but Curator, with its version if the program's build information has it.
+var GoClient = func() string {
+	const module = "github.com/go-zookeeper/zk"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, dep := range info.Deps {
+			if dep.Path == module {
+				return "go-zookeeper " + dep.Version
+			}
+		}
+	}
+	return "go-zookeeper"
+}()
+
+// CheckFile says why WriteFile could not write a file, and leaves it as it is.
+func CheckFile(name string) error {
+	_, missing := os.Lstat(name) // an error if there is no such file
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o666)
+	if err != nil {
+		return err
+	}
+	f.Close()
+	if missing != nil {
+		return os.Remove(name)
+	}
+	return nil
+}
+
+// WriteFile replaces the text of a file by what write writes. If write fails, the file stays as it was; if the disk is
+// full, it does not.
+func WriteFile(name string, write func(io.Writer) error) error {
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		return err
+	}
+	return os.WriteFile(name, b.Bytes(), 0o666)
 }
