@@ -1,6 +1,5 @@
-// Command primers runs the small programs of the primers in docs/exercises/primers: what
-// ZooKeeper offers for an exercise, without the lock. Each program is one file, to be read and
-// changed.
+// Command primers runs the small programs of the primers in docs/exercises/primers: what ZooKeeper offers for an
+// exercise, without the lock. Each program is one file, to be read and changed.
 package main
 
 import (
@@ -161,9 +160,8 @@ func remove(conn *zk.Conn, path string) error {
 	return nil
 }
 
-// arrived looks whether an event has come. The server sends a client its events and
-// its replies in one order, so a request whose reply has come has no older event
-// behind it.
+// arrived looks whether an event has come. The server sends a client its events and its replies in one order, so a
+// request whose reply has come has no older event behind it.
 func arrived(conn *zk.Conn, events <-chan zk.Event) string {
 	conn.Exists("/")
 	select {

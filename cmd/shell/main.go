@@ -1,6 +1,5 @@
-// Command shell is a client to try ZooKeeper with, in the place of zkCli.sh: it reads
-// lines such as "create /a", "number /a-", "ls /", "get /a", "watch /a",
-// "delete /a" and "help". Its nodes are ephemeral: they go when it ends.
+// Command shell is a client to try ZooKeeper with, in the place of zkCli.sh: it reads lines such as "create /a",
+// "number /a-", "ls /", "get /a", "watch /a", "delete /a" and "help". Its nodes are ephemeral: they go when it ends.
 package main
 
 import (

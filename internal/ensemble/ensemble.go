@@ -30,8 +30,7 @@ const SpecEmbedded = "embedded"
 // labelEmbedded is its label beside a figure.
 const labelEmbedded = "embedded (in memory, no disk)"
 
-// An Ensemble is a ZooKeeper that can be connected to. All methods may be
-// called from any goroutine.
+// An Ensemble is a ZooKeeper that can be connected to. All methods may be called from any goroutine.
 type Ensemble struct {
 	servers []string
 	label   string
@@ -47,9 +46,8 @@ var AnswerTimeout = 10 * time.Second
 // retryTimeout is how long one request to a server may take where it is tried more than once.
 const retryTimeout = 3 * time.Second
 
-// Open starts or finds the ZooKeeper that spec names: "embedded" (or ""), or
-// "host:port,host:port,…" for servers that run already, one of which must
-// answer within a few seconds. Close must be called.
+// Open starts or finds the ZooKeeper that spec names: "embedded" (or ""), or "host:port,host:port,…" for servers that
+// run already, one of which must answer within a few seconds. Close must be called.
 func Open(ctx context.Context, spec string) (*Ensemble, error) {
 	if spec == SpecEmbedded || spec == "" {
 		s := zkserver.New()
@@ -259,9 +257,8 @@ type Options struct {
 	Tap *wiretap.Tap
 	// Wrap, if not nil, is put around each connection: a slow network, say.
 	Wrap func(net.Conn) net.Conn
-	// Buffer is the largest packet that the client sends or takes, in bytes.
-	// If zero it sends 1.5 MiB and takes anything, and keeps 3 MiB for that:
-	// too much where there are a thousand clients.
+	// Buffer is the largest packet that the client sends or takes, in bytes. If zero it sends 1.5 MiB and takes
+	// anything, and keeps 3 MiB for that: too much where there are a thousand clients.
 	Buffer int
 }
 
@@ -292,17 +289,15 @@ func (e *Ensemble) Connect(ctx context.Context, o Options) (*zk.Conn, error) {
 		zkconn.WithZK(zk.WithMaxBufferSize(o.Buffer), zk.WithMaxConnBufferSize(sendBuffer)))
 }
 
-// EndSession ends a session that tap has seen beginning, as its own client
-// could, but behind the client's back: to the client it looks expired. It returns
-// the zxid of the end, or 0 if the reply that had it was lost.
+// EndSession ends a session that tap has seen beginning, as its own client could, but behind the client's back: to
+// the client it looks expired. It returns the zxid of the end, or 0 if the reply that had it was lost.
 func (e *Ensemble) EndSession(tap *wiretap.Tap, session int64) (zxid int64, err error) {
 	password := tap.Password(session)
 	if password == nil {
 		return 0, fmt.Errorf("end session %#x: the tap has not seen it begin", session)
 	}
-	// In an ensemble the connection may end before the reply has been sent; then the next server
-	// that is asked no longer has the session. The last time they have longer: they may wait for
-	// their disks.
+	// In an ensemble the connection may end before the reply has been sent; then the next server that is asked no
+	// longer has the session. The last time they have longer: they may wait for their disks.
 	var errs []error
 	for _, patience := range []time.Duration{retryTimeout, retryTimeout, 10 * retryTimeout} {
 		for _, server := range e.servers {

@@ -147,8 +147,7 @@ func watch(ctx context.Context) {
 	}
 }
 
-// Missing skips a test whose tool is missing. If the tests are asked for that a change must pass, it
-// fails the test.
+// Missing skips a test whose tool is missing. If the tests are asked for that a change must pass, it fails the test.
 func Missing(t T, what string) {
 	t.Helper()
 	if AtLanding() {

@@ -45,8 +45,7 @@ func (t *Tap) Password(session int64) []byte {
 	return slices.Clone(t.sessions[session].password)
 }
 
-// SessionTimeout returns the timeout that the server granted a session; 0 if
-// the tap has not seen the session.
+// SessionTimeout returns the timeout that the server granted a session; 0 if the tap has not seen the session.
 func (t *Tap) SessionTimeout(session int64) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()

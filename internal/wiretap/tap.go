@@ -135,8 +135,7 @@ func (t *Tap) prefix() int {
 	return 512 // a handshake, or a header and a path
 }
 
-// A conn is one connection that is listened in on. The client reads and
-// writes it from one goroutine each.
+// A conn is one connection that is listened in on. The client reads and writes it from one goroutine each.
 type conn struct {
 	net.Conn
 	buffered *bufio.Reader
@@ -168,8 +167,7 @@ func (c *conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Close drops the pending requests: no reply comes now, and the watches are
-// gone with the connection.
+// Close drops the pending requests: no reply comes now, and the watches are gone with the connection.
 func (c *conn) Close() error {
 	c.tap.mu.Lock()
 	delete(c.tap.conns, c)
@@ -177,8 +175,7 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// Cut closes all connections that are open. The clients notice, and connect
-// again unless they have been closed.
+// Cut closes all connections that are open. The clients notice, and connect again unless they have been closed.
 func (t *Tap) Cut() {
 	t.mu.Lock()
 	var open []*conn

@@ -6,8 +6,7 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
-// watchers counts how many watchers the client library keeps for each node
-// that is watched through one connection.
+// watchers counts how many watchers the client library keeps for each node that is watched through one connection.
 type watchers struct {
 	mu    sync.Mutex             // guards the fields below
 	asked map[int32]watchRequest // by xid
