@@ -40,35 +40,13 @@ const (
 )
 
 var opNames = map[Op]string{
-	OpConnect:         "connect",
-	OpCloseSession:    "closeSession",
-	OpError:           "error",
-	OpCreate:          "create",
-	OpDelete:          "delete",
-	OpExists:          "exists",
-	OpGetData:         "getData",
-	OpSetData:         "setData",
-	OpGetACL:          "getACL",
-	OpSetACL:          "setACL",
-	OpGetChildren:     "getChildren",
-	OpSync:            "sync",
-	OpPing:            "ping",
-	OpGetChildren2:    "getChildren2",
-	OpCheck:           "check",
-	OpMulti:           "multi",
-	OpCreate2:         "create2",
-	OpCheckWatches:    "checkWatches",
-	OpRemoveWatches:   "removeWatches",
-	OpCreateContainer: "createContainer",
-	OpCreateTTL:       "createTTL",
-	OpAuth:            "auth",
-	OpSetWatches:      "setWatches",
-
-	OpGetEphemerals:        "getEphemerals",
-	OpGetAllChildrenNumber: "getAllChildrenNumber",
-	OpSetWatches2:          "setWatches2",
-	OpAddWatch:             "addWatch",
-	OpWhoAmI:               "whoAmI",
+	OpConnect: "connect", OpCloseSession: "closeSession", OpError: "error", OpCreate: "create", OpDelete: "delete",
+	OpExists: "exists", OpGetData: "getData", OpSetData: "setData", OpGetACL: "getACL", OpSetACL: "setACL",
+	OpGetChildren: "getChildren", OpSync: "sync", OpPing: "ping", OpGetChildren2: "getChildren2", OpCheck: "check",
+	OpMulti: "multi", OpCreate2: "create2", OpCheckWatches: "checkWatches", OpRemoveWatches: "removeWatches",
+	OpCreateContainer: "createContainer", OpCreateTTL: "createTTL", OpAuth: "auth", OpSetWatches: "setWatches",
+	OpGetEphemerals: "getEphemerals", OpGetAllChildrenNumber: "getAllChildrenNumber", OpSetWatches2: "setWatches2",
+	OpAddWatch: "addWatch", OpWhoAmI: "whoAmI",
 }
 
 // String is the name that ZooKeeper's documentation uses.
