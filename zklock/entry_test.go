@@ -156,9 +156,7 @@ func TestATokenIsReadIfAnotherHasQueuedBeforeTheList(t *testing.T) {
 		second := enqueue(tb.mutex(tb.connect()))
 		list.Release()
 		got := tb.leaseOf(first)
-		node, ok := tb.srv.Node(got.Node())
-		require.True(tb, ok)
-		require.Equal(tb, node.Stat.Czxid<<10, got.Token())
+		require.Equal(tb, tb.stored(got.Node()).Stat.Czxid<<10, got.Token())
 		tb.handOver(got, second)
 	})
 }
@@ -182,8 +180,7 @@ func TestAServerWithoutContainersGetsAnOrdinaryParent(t *testing.T) {
 				refused := refuse(tb.srv, func(r zkserver.Request) bool { return r.Op == jute.OpCreateContainer }).Every()
 				m := tb.mutexAt("/a/b/c", connect(tb, ensemble.Options{}))
 				l := testenv.Must(m.Lock(tb.within(10*time.Second), nil))(tb)
-				node, _ := tb.srv.Node("/a/b/c")
-				require.False(tb, node.Container)
+				require.False(tb, tb.stored("/a/b/c").Container)
 				tb.mustUnlock(l)
 				require.LessOrEqual(tb, len(refused.Hit()), 5)
 				refused.Release()
@@ -197,8 +194,7 @@ func TestAServerWithoutContainersGetsAnOrdinaryParent(t *testing.T) {
 				tb.srv.LoseRequest(func(r zkserver.Request) bool { return r.Op == jute.OpCreateContainer })
 			}
 			tb.lockAndUnlock(m)
-			node, _ := tb.srv.Node(lockPath)
-			require.True(tb, node.Container)
+			require.True(tb, tb.stored(lockPath).Container)
 			require.NoError(tb, admin.Delete(lockPath, -1))
 		}
 	})

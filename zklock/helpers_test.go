@@ -306,6 +306,14 @@ func (tb *serverTest) create(conn *zk.Conn, path, data string, flags int32) stri
 	return testenv.Must(conn.Create(path, []byte(data), flags, zk.WorldACL(zk.PermAll)))(tb)
 }
 
+// stored returns what the server has at a path.
+func (tb *serverTest) stored(path string) zkserver.Node {
+	tb.Helper()
+	node, ok := tb.srv.Node(path)
+	require.True(tb, ok, "there is no node %s", path)
+	return node
+}
+
 // set writes a node.
 func (tb *serverTest) set(conn *zk.Conn, node, data string) {
 	tb.Helper()

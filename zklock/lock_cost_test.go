@@ -113,14 +113,14 @@ func TestAParentIsNotWrittenThatHasDataOrMayNotBeWritten(t *testing.T) {
 				if parent.data != "" {
 					m.set(admin, lockPath, parent.data)
 				}
-				before, _ := m.srv.Node(lockPath)
+				before := m.stored(lockPath)
 				ours := m.newMutex()
 				alone := func() { m.lockAndUnlock(ours) }
 				for range 3 {
 					alone()
 				}
 				require.Equal(t, requests{jute.OpCreate: 1, jute.OpGetChildren2: 1, jute.OpDelete: 1}, m.sent(alone))
-				node, _ := m.srv.Node(lockPath)
+				node := m.stored(lockPath)
 				require.Equal(t, parent.data, string(node.Data))
 				require.Equal(t, before.Stat.Version, node.Stat.Version, "it was written")
 			})
@@ -145,8 +145,7 @@ func TestTheDataOfAParentThatIsMadeAgainIsKept(t *testing.T) {
 		tb.create(tb.connect(), path, data, zk.FlagPersistent)
 		again.Release()
 		got := tb.leaseOf(waiter)
-		node, _ := tb.srv.Node(path)
-		require.Equal(tb, data, string(node.Data))
+		require.Equal(tb, data, string(tb.stored(path).Data))
 		tb.mustUnlock(got)
 	})
 }

@@ -327,9 +327,7 @@ func TestWhatAnOptionWasGivenMayBeChangedAfterNew(t *testing.T) {
 		require.Len(tb, queue, 1)
 		require.Equal(tb, "the first words", string(queue[0].Data))
 		for _, path := range []string{lockPath, queue[0].Node} {
-			node, ok := tb.srv.Node(path)
-			require.True(tb, ok)
-			require.EqualValues(tb, zk.PermAll, node.ACL[0].Perms, path)
+			require.EqualValues(tb, zk.PermAll, tb.stored(path).ACL[0].Perms, path)
 		}
 		tb.mustUnlock(got)
 	})

@@ -42,7 +42,7 @@ func TestParticipantsAreShownInTheOrderOfTheQueue(t *testing.T) {
 		tokens := []int64{first.Token(), 0, all[2].Token}
 		require.Equal(tb, tokens[0], all[0].Token)
 		for i := range all {
-			node, _ := tb.srv.Node(all[i].Node)
+			node := tb.stored(all[i].Node)
 			require.Equal(tb, node.Stat.Czxid<<10, all[i].Token, "what a waiter will hold the lock with, too")
 			require.Equal(tb, node.Stat.EphemeralOwner, all[i].Session)
 			require.Equal(tb, node.Stat.Ctime, all[i].Since.UnixMilli())
@@ -120,12 +120,10 @@ func TestCuratorsWayOfAskingIsUnderstoodAndSpoken(t *testing.T) {
 		require.Equal(tb, "the host", string(first.Data))
 		theirs := tb.create(conn, lockPath+"/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-", "192.0.2.1", zk.FlagEphemeralSequential)
 		require.NoError(tb, m.Revoke(tb.Context(), zklock.Participant{Node: theirs}))
-		node, _ := tb.srv.Node(theirs)
-		require.Equal(tb, "__REVOKE__", string(node.Data))
+		require.Equal(tb, "__REVOKE__", string(tb.stored(theirs).Data))
 		selector := tb.create(conn, lockPath+"/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-", "web-7:8080", zk.FlagEphemeralSequential)
 		require.ErrorIs(tb, m.Revoke(tb.Context(), zklock.Participant{Node: selector}), zklock.ErrNotAsked)
-		node, _ = tb.srv.Node(selector)
-		require.Equal(tb, "web-7:8080", string(node.Data), "the id of a LeaderSelector")
+		require.Equal(tb, "web-7:8080", string(tb.stored(selector).Data), "the id of a LeaderSelector")
 		tb.mustUnlock(holder)
 	})
 }
@@ -253,9 +251,7 @@ func TestRevokeAsksNoOtherNodeOfTheName(t *testing.T) {
 		tb.remakeParent(admin)
 		require.Equal(tb, node, enqueue())
 		require.NoError(tb, m.Revoke(context.Background(), all[0]))
-		another, ok := tb.srv.Node(node)
-		require.True(tb, ok)
-		require.Empty(tb, another.Data, "it was asked")
+		require.Empty(tb, tb.stored(node).Data, "it was asked")
 	})
 }
 

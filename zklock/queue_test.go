@@ -305,15 +305,11 @@ func onCrowd(t *testing.T, play func(c *crowd)) {
 
 // mark returns the mark that all up to a number have gone.
 func (c *crowd) mark(n int) string {
-	parent, _ := c.srv.Node(lockPath)
-	return fmt.Sprintf("zklock %016x %010d", parent.Stat.Czxid, n)
+	return fmt.Sprintf("zklock %016x %010d", c.stored(lockPath).Stat.Czxid, n)
 }
 
 // data returns the data of the parent.
-func (tb *serverTest) data() string {
-	parent, _ := tb.srv.Node(lockPath)
-	return string(parent.Data)
-}
+func (tb *serverTest) data() string { return string(tb.stored(lockPath).Data) }
 
 // The last contender does not take a mark for the word that it is the first: both that it watches give up, contender 5
 // holds the lock, and none of these marks says that 7 has gone, which is before these two.
