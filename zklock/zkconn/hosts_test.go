@@ -3,7 +3,6 @@ package zkconn
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -309,30 +308,6 @@ func TestANameIsLookedUpByTheSystem(t *testing.T) {
 	addr := zkserver.Run(t).Addr()
 	_, port := testenv.Must2(net.SplitHostPort(addr))(t)
 	open(t, []string{net.JoinHostPort("localhost", port)})
-}
-
-// Our host provider reports that all addresses have been tried, so that the client pauses, when package zk's does.
-func TestAllAddressesHaveBeenTriedWhenTheClientsOwnProviderSaysSo(t *testing.T) {
-	for n := 1; n <= 4; n++ {
-		var list []string
-		for i := range n {
-			list = append(list, net.JoinHostPort(net.IPv4(192, 0, 2, byte(i)).String(), "2181"))
-		}
-		ours, theirs := &hosts{ctx: t.Context(), c: newClient(sessionTimeout)}, zk.NewDNSHostProvider()
-		require.NoError(t, ours.Init(list))
-		require.NoError(t, theirs.Init(list))
-		require.Equal(t, n, ours.Len())
-		random := rand.New(rand.NewPCG(1, uint64(n)))
-		for range 1000 {
-			_, want := theirs.Next()
-			_, got := ours.Next()
-			require.Equal(t, want, got)
-			if random.IntN(3) == 0 {
-				ours.Connected()
-				theirs.Connected()
-			}
-		}
-	}
 }
 
 func TestPatienceIsDividedByAddressesAndNotByNames(t *testing.T) {
