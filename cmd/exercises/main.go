@@ -64,7 +64,7 @@ var errFailed = errors.New("failed")
 func run(ctx context.Context, args []string, out io.Writer, lang *i18n.Language) (err error) {
 	a := &app{out: out, limits: limits{time: time.Minute, memory: 1 << 30}, language: *lang}
 	defer func() { *lang = a.language }()
-	if len(args) == 0 || args[0] == "help" || strings.TrimLeft(args[0], "-") == "help" || args[0] == "-h" {
+	if len(args) == 0 || strings.TrimLeft(args[0], "-") == "help" || args[0] == "-h" {
 		a.print("%s", usage)
 		return nil
 	}
@@ -154,7 +154,7 @@ func parse(flags *flag.FlagSet, args []string, least, most int) (rest []string, 
 		rest, args = append(rest, args[0]), args[1:]
 	}
 	switch {
-	case len(rest) < least && least == 1:
+	case len(rest) < least: // it is 1
 		return nil, i18n.Errorf("%s needs the number of an exercise: go run ./cmd/exercises %s 3", flags.Name(), flags.Name())
 	case len(rest) > most:
 		return nil, i18n.Errorf("%s takes no argument %q", flags.Name(), rest[most])

@@ -23,7 +23,8 @@ func readStubs(root string) (stubs, error) {
 		return nil, err
 	}
 	var s stubs
-	return s, json.Unmarshal(text, &s)
+	err = json.Unmarshal(text, &s)
+	return s, err
 }
 
 // language returns the language of an attempt that is a stub as it was, "" if it is not.

@@ -165,7 +165,7 @@ func saysWhyItEnded(t *testing.T, b *build.Builder, engine string) {
 		});`)
 	require.True(t, strings.HasPrefix(answer, "the engine has ended\npanic: the node is gone\n"), "%s", answer)
 	require.Contains(t, answer, "naive.badUnlock")
-	require.NotContains(t, answer, "no reason")
+	require.NotContains(t, answer, "not a reason")
 }
 
 func TestTheLanguageIsThatOfTheEnvironment(t *testing.T) {

@@ -52,12 +52,12 @@ func Read(text []byte) (map[int]string, error) {
 // shortened returns the beginning of a text, quoted.
 func shortened(text string) string {
 	if len(text) > maxShown {
-		text = text[:maxShown] + "…"
+		text = strings.ToValidUTF8(text[:maxShown], "") + "…"
 	}
 	return strconv.Quote(text)
 }
 
-// labKeys are the keys that the lab writes into a link.
+// labKeys are the keys that the lab writes into the link of a task.
 var labKeys = []string{"lock", "n", "shared", "latency", "seed", "do", "vs", "mode", "kinds", "faults", "packets",
 	"choices", "t", "lang", "speed",
 	"play", "panel"}

@@ -51,6 +51,9 @@ func (l Lock) addressOf(s Scene) Address {
 	return a
 }
 
+// isSet reads a value of a flag as link.js does.
+func isSet(value string) bool { return value == "1" || value == "true" }
+
 type flag struct {
 	key   string
 	field *bool
@@ -198,7 +201,7 @@ func parseAnyLock(text string) (a Address, err error) {
 			return a, i18n.Errorf("%s: %w", key, err)
 		}
 		if i := slices.IndexFunc(a.flags(), func(f flag) bool { return f.key == key }); i >= 0 {
-			*a.flags()[i].field = value == "1"
+			*a.flags()[i].field = isSet(value)
 		} else if setField := fields[key]; setField != nil {
 			err = setField(&a, value)
 		} else if key == "choices" { // each is escaped by itself: a comma in it is not one between two
@@ -225,11 +228,11 @@ var fields = map[string]func(a *Address, value string) error{
 		return nil
 	},
 	"n":        func(a *Address, value string) error { return parseNumber(&a.Contenders, "n", value, 1, 100) },
-	"shared":   func(a *Address, value string) error { a.Shared = value == "1" || value == "true"; return nil },
-	"measured": func(a *Address, value string) error { a.Measured = value == "1"; return nil },
+	"shared":   func(a *Address, value string) error { a.Shared = isSet(value); return nil },
+	"measured": func(a *Address, value string) error { a.Measured = isSet(value); return nil },
 	"latency": func(a *Address, value string) (err error) {
-		if a.LatencyMs, err = strconv.ParseFloat(value,
-			64); err == nil && !(a.LatencyMs >= 0 && a.LatencyMs <= 10_000) { // NaN is neither
+		a.LatencyMs, err = strconv.ParseFloat(value, 64)
+		if err == nil && !(a.LatencyMs >= 0 && a.LatencyMs <= 10_000) { // NaN is neither
 			err = i18n.Errorf("latency is %q, not from 0 to 10000", value)
 		}
 		return err
