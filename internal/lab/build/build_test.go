@@ -145,7 +145,7 @@ startModules(document.getElementById("lab-modules"));
 	var modules map[string]string
 	require.NoError(t, json.NewDecoder(z).Decode(&modules))
 	require.Equal(t, map[string]string{
-		"lab/main.js": "import {\n  a,\n} from \"lab/a.js\";\nexport { b } from \"lab/b.js\";\nsay(a, \"./not-a-module.js\");\n",
+		"lab/main.js": "import {\na,\n} from \"lab/a.js\";\nexport { b } from \"lab/b.js\";\nsay(a, \"./not-a-module.js\");\n",
 		"lab/a.js":    "import { b } from \"lab/b.js\";\nexport const a = b;\n",
 		"lab/b.js":    "import \"lab/a.js\";\nexport const b = 1;\n",
 	}, modules)

@@ -30,8 +30,9 @@ var (
 	fileTag = regexp.MustCompile(`<link rel="(?:stylesheet|icon)" href="([^"]+)">|<script type="module" src="([^"]+)"></script>`)
 	// An import of a module of the page, which begins its line or ends a list of several.
 	importLine  = regexp.MustCompile(`(?m)(^(?:import|export)\b[^"';]*|^\}\s*from\s*)"\./([^"]+)"`)
-	commentLine = regexp.MustCompile(`(?m)^[\t ]*//.*\n`)   // of a script: it is for readers of the sources
-	indent      = regexp.MustCompile(`(?m)^\t+(?://.*\n)?`) // of a script that has no texts of several lines
+	forReaders  = regexp.MustCompile(`(?m)^ +|(?s:/\*.*?\*/\s*)`)      // of a style sheet or of index.html
+	commentLine = regexp.MustCompile(`(?m)^[\t ]+(?://.*\n)?|^//.*\n`) // of a script: it is for readers of the sources
+	indent      = regexp.MustCompile(`(?m)^\t+(?://.*\n)?`)            // of a script that has no texts of several lines
 )
 
 // file returns a file of the page.
@@ -78,7 +79,7 @@ func (b *Page) labPage(engine string) ([]byte, error) {
 func (b *Page) inlined(more, policy string) ([]byte, error) {
 	var faults error
 	scripts := 0
-	page := fileTag.ReplaceAllFunc(b.Files["index.html"], func(tag []byte) []byte {
+	page := fileTag.ReplaceAllFunc(forReaders.ReplaceAll(b.Files["index.html"], nil), func(tag []byte) []byte {
 		m := fileTag.FindSubmatch(tag)
 		file, text := string(m[1])+string(m[2]), ""
 		body, err := b.file(file)
@@ -89,7 +90,7 @@ func (b *Page) inlined(more, policy string) ([]byte, error) {
 			text, err = b.script(file)
 			text += more
 		case path.Ext(file) == ".css":
-			text = "<style>\n" + strings.ReplaceAll(string(body), "</style", `<\/style`) + "</style>"
+			text = "<style>\n" + strings.ReplaceAll(forReaders.ReplaceAllString(string(body), ""), "</style", `<\/style`) + "</style>"
 		default:
 			kind, _, _ := strings.Cut(loopback.ContentType(file), ";")
 			text = `<link rel="icon" href="data:` + kind + ";base64," + base64.StdEncoding.EncodeToString(body) + `">`
