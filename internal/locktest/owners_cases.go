@@ -513,7 +513,7 @@ func unlockFails(w *owners) {
 	fault := w.Server.LoseReply(stage.Sent(s, jute.OpDelete))
 	unlocked := w.Aside("Unlock", owner.Unlock)
 	err := w.Result(unlocked, "Unlock, when the reply to its delete is lost,")
-	require.NotEmpty(w, fault.Hit())
+	w.NotEmpty(fault.Hit(), "the last Unlock of an owner sends no delete")
 	w.NotErrorIs(err, w.subject.ErrNotOwner,
 		"the owner's own delete has let go of the lock, and Unlock returns ErrNotOwner")
 	w.Eventually("the owner's client is connected again", func() bool { return s.State() == zk.StateHasSession })
