@@ -8,6 +8,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -18,6 +20,7 @@ import (
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/grader/counterexample"
 	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/i18n/chinesetest"
 	"example.com/zklock/internal/testenv"
 )
 
@@ -193,4 +196,77 @@ func TestCommandLine(t *testing.T) {
 	}
 	out = testenv.Must(call("show", "3", "-give-up"))(t)
 	require.Contains(t, out, "package predecessor")
+}
+
+// TestTheLanguageFollowsTheReader: it is that of the flag, else of LC_ALL, else of LANG, else English.
+func TestTheLanguageFollowsTheReader(t *testing.T) {
+	t.Setenv("EXERCISES_CACHE", t.TempDir())
+	said := func(lcAll, lang string, args ...string) string {
+		t.Setenv("LC_ALL", lcAll)
+		t.Setenv("LANG", lang)
+		out, err := called(t, args...)
+		if err != nil {
+			out += err.Error()
+		}
+		return out
+	}
+	require.Contains(t, said("", "zh_CN.UTF-8", "hint", "1"), "提示 1（共 3 条）\n\n")
+	require.Contains(t, said("zh_CN.UTF-8", "C", "hint", "1"), "提示 2（共 3 条）")
+	for _, english := range []string{said("", "", "hint", "1"), said("en_US.UTF-8", "zh_CN.UTF-8", "hint", "1"),
+		said("", "zh_CN.UTF-8", "hint", "1", "-lang", "en")} {
+		require.Contains(t, english, "Hint 1 of 3\n\nOnly one")
+		require.NotRegexp(t, `\p{Han}`, english)
+	}
+	require.Contains(t, said("", "", "hint", "-lang=zh", "1"), "提示 1（共 3 条）")
+	require.Contains(t, said("", "", "hint", "-lang=fr", "1"), "give en or zh")
+
+	require.Contains(t, said("", "zh_CN.UTF-8", "next"), "练习 1：一个临时节点\n\n**目标。**")
+	require.Contains(t, said("", "zh_CN.UTF-8", "next"), "docs/exercises/_01-naive/README.zh-CN.md")
+	require.Contains(t, said("", "zh_CN.UTF-8", "watch", "-x"), "没有选项 -x")
+	for _, args := range [][]string{{"help"}, {"nothing"}, {"hint"}, {"hint", "99"}, {"hint", "1", "2"},
+		{"watch", "-x"}, {"grade"},
+		{"grade", "-j", "0", "x"}, {"show", "7"}, {"next"}} {
+		require.Empty(t, leftEnglish(said("", "zh_CN.UTF-8", args...)), "%v", args)
+	}
+}
+
+// leftEnglish returns the English words in a text for a reader of Chinese, besides the names of cases and what stays.
+func leftEnglish(text string, stays ...string) []string {
+	for _, e := range exercises {
+		stays = append(stays, e.names()...)
+	}
+	slices.SortFunc(stays, func(a, b string) int { return len(b) - len(a) }) // one may be a part of another
+	return chinesetest.English(text, stays...)
+}
+
+// The command prepare compiles what a class runs: PATH has a script named go, which records how it is called.
+func TestPrepareCompilesWhatAClassRuns(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("needs a shell")
+	}
+	root, dir := rootOf(t), t.TempDir()
+	calls := filepath.Join(dir, "calls")
+	fakeGo := func(then string) { // records the call, and then runs a line of shell
+		program := "#!/bin/sh\necho \"$PWD $GOOS $*\" >>" + calls + "\n" + then + "\n"
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "go"), []byte(program), 0o755))
+	}
+	t.Setenv("PATH", dir)
+	fakeGo("exit 0")
+	said := testenv.Must(called(t, "prepare"))(t)
+	require.Regexp(t, `^1 of 4: compiling the commands, .*\n2 of 4: .*\n3 of 4: .*\n4 of 4: .*\nReady, in \d+s\.\n$`, said)
+	lines := strings.Split(strings.TrimSpace(fileText(t, calls)), "\n")
+	require.Len(t, lines, len(preparations()))
+	require.Contains(t, lines[len(lines)-1], root+" js build -o "+os.DevNull+" ./internal/lab/engine", "nothing is written into the clone")
+	for _, c := range preparations() { // each folder that is compiled has Go files
+		for _, arg := range c.args {
+			if strings.HasPrefix(arg, "./") {
+				require.NotEmpty(t, testenv.Must(filepath.Glob(filepath.Join(root, arg, "*.go")))(t), "%s has nothing to compile", arg)
+			}
+		}
+	}
+
+	fakeGo("echo no network; exit 1")
+	_, err := called(t, "prepare", "-lang", "zh")
+	require.ErrorContains(t, err, "go build ./cmd/exercises ")
+	require.ErrorContains(t, err, "no network")
 }

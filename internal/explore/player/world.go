@@ -205,7 +205,7 @@ type World struct {
 	Faults int     `json:"faults,omitempty"`
 	Each   int     `json:"each,omitempty"`
 
-	Tagged bool `json:"-"` // see tag.go
+	Tagged bool `json:"-"` // see log.go
 }
 
 var Strangers = []string{"a-stranger", "lockfile-0000000000", "lock", "reader-0000000000", "writers-0000000000"} // of World.Stranger
