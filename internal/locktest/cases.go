@@ -152,7 +152,12 @@ func EphemeralNode(w *World) {
 }
 
 // WaiterSleeps has a waiter that must sleep on a watch, and wakes it.
-func WaiterSleeps(w *World) { w.waiterSleeps(func(*Session) {}) }
+func WaiterSleeps(w *World) {
+	w.waiterSleeps(func(*Session) {})
+	w.Path += "-2"
+	w.Parent()
+	w.waiterSleeps(w.onAnotherPath)
+}
 
 // WaiterIsQuiet counts what a waiter sends while nothing happens.
 func WaiterIsQuiet(w *World) {
@@ -170,6 +175,19 @@ func WaiterIsQuiet(w *World) {
 					"event comes", n, quiet, ByKind(stage.RequestsOf(s)[before:]))
 		}
 	})
+}
+
+// onAnotherPath has the client of a waiter wait for another lock, too, whose nodes have the same names.
+func (w *World) onAnotherPath(waiters *Session) {
+	w.Path += "-2"
+	w.Parent()
+	holder, _ := w.holder()
+	waiter, _ := w.Contender(waiters)
+	result := w.Lock(waiter)
+	w.Waits(result, waiters, "a contender on another path")
+	w.Unlock(holder, "a contender on another path")
+	w.Holds(result, "a contender on another path")
+	w.unlockLast(waiter, it)
 }
 
 func (w *World) waiterSleeps(meanwhile func(s *Session)) {
@@ -280,7 +298,12 @@ func (w *World) wakeOften(nodes []string) {
 }
 
 func MissingParents(w *World) {
-	w.Path += "-17+%d/lock-0000000000/read-write" // a path with what a lock may look for in a node's name
+	w.Parent()
+	first, _ := w.Contender()
+	w.lockOnce(first, "the first contender")
+	w.MustLock(first, "the first contender")
+	w.Path += "-17+%d/lock-0000000000/read-write/" + w.Nodes()[0] // with what a lock may look for in a node's name
+	w.Unlock(first, "the first contender")
 	a, _ := w.Contender()
 	b, s := w.Contender()
 	w.NoError(w.Result(w.Lock(a), "Lock where the parents are missing"),
@@ -308,7 +331,8 @@ func tryLockFree(w *World) {
 	w.NothingLeft()
 }
 
-func tryLockHeld(w *World) {
+// TryLockHeld tries to lock beside a holder, whatever the numbers of the two nodes are.
+func TryLockHeld(w *World) {
 	holder, holderSession := w.holder()
 	before := w.Nodes()
 	other, _ := w.Contender()

@@ -168,7 +168,7 @@ var lockCases = []TestCase[*World]{
 	{Name: "a waiter sleeps on a watch and does not poll", Group: Liveness, Run: WaiterSleeps, Basic: true},
 	{Name: "TryLock takes a free lock", Group: Liveness, Run: tryLockFree, Basic: true},
 	{Name: "TryLock on a held lock says false at once and leaves nothing " +
-		"behind", Group: Liveness, Run: tryLockHeld, Basic: true},
+		"behind", Group: Liveness, Run: TryLockHeld, Basic: true},
 	{Name: "Unlock by a contender that does not hold it is ErrNotLocked and frees " +
 		"nothing", Group: Liveness, Run: unlockByNonHolder, Basic: true},
 	{Name: "contenders get in in the order in which they came", Group: Liveness, Run: QueueOrder, Basic: true, Queue: true},

@@ -1,6 +1,7 @@
 package suites
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -11,6 +12,7 @@ import (
 
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/lab/locks"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/locktest/stage"
@@ -43,7 +45,7 @@ const electionTimeout = 10 * time.Second
 func (s ElectionSubject) Plan() locktest.Plan {
 	asLock := locktest.Subject{New: s.lockOf(electionTimeout), Queue: true, WakeUps: func(int) int { return 1 }}
 	return locktest.NewPlan(electionCases, stage.Of[*election](s.Level), asLock,
-		func(w *locktest.World) *election { return &election{w, s, electionTimeout} }).
+		func(w *locktest.World) *election { return &election{World: w, subject: s, timeout: electionTimeout} }).
 		Needs(s.New != nil, "ElectionSubject.New is nil: it must make a candidate")
 }
 
@@ -123,6 +125,7 @@ type election struct {
 	*locktest.World
 	subject ElectionSubject
 	timeout time.Duration // of the sessions of candidates
+	within  time.Duration // how long the ctx of a Lead has
 }
 
 // A campaign is one call of Lead.
@@ -146,8 +149,8 @@ func (w *election) campaign(name i18n.Text, candidate Candidate, s *locktest.Ses
 		s = w.SessionFor(w.timeout)
 		candidate = w.subject.New(s.Conn, w.Path, w.timeout)
 	}
-	// This ctx has a deadline that is not why it ends, and a cause that is not ctx.Err().
-	ctx, cancel := context.WithTimeout(context.Background(), 1000*time.Hour)
+	// This ctx has a deadline that is not why it ends, unless the case says another, and a cause that is not ctx.Err().
+	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(w.within, 1000*time.Hour))
 	ctx, end := context.WithCancelCause(ctx)
 	resigned := make(chan error, 1)
 	var once sync.Once
@@ -238,7 +241,7 @@ func (w *election) ctxMustEnd(c *campaign, within time.Duration, what i18n.Text)
 // resignsLate has the function of a leader return that has lost its leadership.
 func (w *election) resignsLate(c *campaign) {
 	w.Helper()
-	c.resign(nil)
+	c.resign(c.ctx.Err())
 	err := w.Result(c.result, i18n.Textf("Lead of %s, whose leadership was lost,", c.name))
 	w.ErrorIs(err, w.subject.ErrLost,
 		"%s has lost its leadership before it resigned, and Lead returns no error that wraps ErrLost", c.name)
@@ -258,25 +261,34 @@ func termIsCzxid(w *election) {
 }
 
 func leadReturns(w *election) {
-	own := i18n.Errorf("the function's own error")
-	leader := w.leader()
-	leader.cancel()
-	leader.resign(own)
-	err := w.Result(leader.result, "Lead, whose function has returned,")
-	w.ErrorIs(err, own, "ctx has ended, the leader's function returns an error, and Lead does not return it")
-	w.NotErrorIs(err, w.subject.ErrLost, "the leader has resigned, and Lead returns ErrLost")
+	var leader *campaign
+	for _, own := range []error{context.Canceled, i18n.Errorf("the function's own error")} {
+		leader = w.leader()
+		leader.cancel()
+		w.Server.LoseReply(stage.Sent(leader.s, jute.OpDelete)) // its node goes all the same
+		leader.resign(own)
+		err := w.Result(leader.result, "Lead, whose function has returned,")
+		w.ErrorIs(err, own, "ctx has ended, the leader's function returns an error, and Lead does not return it")
+		w.NotErrorIs(err, w.subject.ErrLost, "the leader has resigned, and Lead returns ErrLost")
+	}
 	again := w.campaign("the same candidate, once more,", leader.candidate, leader.s)
 	w.mustLead(again)
 	w.Rest() // what the first term has left behind has come to its end
 	w.NoError(again.ctx.Err(), "the candidate leads once more, and the ctx of its second term has ended by itself")
 	w.True(again.term > leader.term, "the candidate leads once more, and its term is not higher")
 	w.resigns(again)
+	third := w.campaign("the same candidate, once more,", leader.candidate, leader.s)
+	w.mustLead(third)
+	again.cancel()
+	w.Rest()
+	w.NoError(third.ctx.Err(), "the ctx of an earlier Lead has ended, and that of the present term ends with it")
+	w.resigns(third)
 }
 
 func ctxOfLeader(w *election) {
 	leader, next := w.leaderAndNext()
 	leader.cancel()
-	w.ctxMustEnd(leader, time.Second, "the ctx that Lead was called with has ended")
+	w.ctxMustEnd(leader, time.Millisecond, "the ctx that Lead was called with has ended")
 	w.Rest() // it cleans up for a minute
 	w.NotErrorIs(w.write(leader.candidate, leader.term, "at last"), w.subject.ErrStale, "the leader's ctx has ended, "+
 		"its function has not returned, nobody else leads, and Write returns ErrStale: it is its term until it has resigned")
@@ -295,9 +307,12 @@ func ctxOfCandidate(w *election) {
 	leader, next := w.leaderAndNext()
 	third := w.campaign("the third candidate", nil, nil)
 	w.mustWait(third, "another candidate leads")
+	fourth := (&election{w.World, w.subject, w.timeout, time.Second}).campaign("the next candidate", nil, nil)
 	next.cancel()
-	w.ErrorIs(w.Result(next.result, "Lead, whose ctx has ended,"), context.Canceled,
-		"the ctx of a waiting candidate has ended, and Lead returns no error that wraps ctx.Err()")
+	for c, why := range map[*campaign]error{next: context.Canceled, fourth: context.DeadlineExceeded} {
+		w.ErrorIs(w.Result(c.result, "Lead, whose ctx has ended,"), why,
+			"the ctx of a waiting candidate has ended, and Lead returns no error that wraps ctx.Err()")
+	}
 	w.Eventually("the node of the candidate that gave up goes", func() bool { return len(w.Nodes()) <= 2 })
 	w.Rest()
 	w.mustNotLead(third, "the candidate before it has given up, and the leader still leads; look again at the whole "+

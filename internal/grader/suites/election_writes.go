@@ -58,6 +58,7 @@ func writes(w *election) {
 	w.mustLead(again)
 	w.mustBeRefused(w.write(again.candidate, leader.term, "by a, late"), "a leader, in an earlier term of its own,")
 	w.recordMustBe("by b", refusedButWritten)
+	w.NoError(w.write(again.candidate, again.term, "by a"), "another leader has written since, and Write fails")
 	w.resigns(again)
 }
 
@@ -137,8 +138,8 @@ func writeFails(w *election) {
 	changes := func(r zkserver.Request) bool {
 		return r.Session == leader.s.ID && (r.Op == jute.OpMulti || r.Op == jute.OpSetData)
 	}
-	for i, lose := range []func(func(zkserver.Request) bool) *zkserver.Fault{w.Server.LoseReply, w.Server.LoseRequest, nil,
-		func(when func(zkserver.Request) bool) *zkserver.Fault { return w.Server.Fail(jute.ErrNoAuth, when) }} {
+	for i, lose := range []func(func(zkserver.Request) bool) *zkserver.Fault{w.Server.LoseReply, w.Server.LoseRequest,
+		nil, nil, nil, func(when func(zkserver.Request) bool) *zkserver.Fault { return w.Server.Fail(jute.ErrNoAuth, when) }} {
 		if lose != nil {
 			lose(changes)
 		} else {

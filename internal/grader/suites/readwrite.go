@@ -397,6 +397,8 @@ func readWriteRequests(w *readWrite) {
 		{"rrr", []int{0, 1, 2}, 0},
 		{"wrr", []int{0, 1, 2}, 2},
 		{"rrrw", []int{0, 1, 2, 3}, 1},
+		{"rwww", []int{0, 1, 2, 3}, 3},
+		{"wwrr", []int{0, 1, 2, 3}, 3},
 		{"rrrw", []int{2, 1, 0, 3}, 3}, // each reader that leaves is the one just before the writer
 		{"wrrwrrw", []int{0, 1, 2, 3, 4, 5, 6}, 6},
 	} {

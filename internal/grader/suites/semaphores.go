@@ -13,6 +13,7 @@ import (
 	"example.com/zklock/internal/lab/locks"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/locktest/stage"
+	"example.com/zklock/zkserver"
 )
 
 // A Semaphore is one contender for one of several places, used by one goroutine
@@ -59,6 +60,17 @@ func with(permits int, run func(w *semaphoreWorld)) func(w *semaphoreWorld) {
 	}
 }
 
+// crowded makes a case of those for locks: all places but one are taken, and the last one is a lock.
+func crowded(permits int, runs ...func(w *locktest.World)) func(w *semaphoreWorld) {
+	return with(permits, func(w *semaphoreWorld) {
+		w.fill(-1)
+		w.Others = w.Nodes()
+		for _, run := range runs {
+			run(w.World)
+		}
+	})
+}
+
 // A semaphoreLock is a contender for a semaphore as the cases of locks use it.
 type semaphoreLock struct{ Semaphore }
 
@@ -72,7 +84,7 @@ var semaphoreCases = []locktest.TestCase[*semaphoreWorld]{
 	{Name: "whichever of those inside goes, the first waiter gets in", Group: locktest.Liveness, Run: with(3,
 		whicheverGoes), Basic: true},
 	{Name: "TryAcquire takes a free place, and says false at once when there is " +
-		"none", Group: locktest.Liveness, Run: with(2, tryAcquire), Basic: true},
+		"none", Group: locktest.Liveness, Run: crowded(2, locktest.TryLockHeld, locktest.ForeignChild), Basic: true},
 	{Name: "a release between looking and watching is not missed, whichever of those inside " +
 		"goes", Group: locktest.Liveness, Run: with(2, releaseBeforePlaceWatch), Exact: true},
 	{Name: "a release wakes no more waiters than predicted", Group: locktest.Cost, Run: with(3,
@@ -80,6 +92,8 @@ var semaphoreCases = []locktest.TestCase[*semaphoreWorld]{
 	{Name: "the requests are no more than predicted", Group: locktest.Cost, Run: with(3, placeRequests), Exact: true},
 	{Name: "no goroutine is left when every contender has gone out", Group: locktest.Cost,
 		Run: with(3, func(w *semaphoreWorld) { whicheverGoes(w); w.NoGoroutines() }), Exact: true},
+	{Name: "an error on the way to the last of several places leaves no node " +
+		"behind", Group: locktest.Faults, Run: crowded(3, locktest.ErrorOnTheWay), Exact: true},
 	{Name: "less than one permit is an error at once", Group: locktest.Faults, Run: with(0, noPermits)},
 }
 
@@ -231,55 +245,45 @@ func whicheverGoes(w *semaphoreWorld) {
 	}
 }
 
-func tryAcquire(w *semaphoreWorld) {
-	var inside []acquirer
-	for i := range w.permits {
-		l, _ := w.Contender()
-		ok, err := w.Try(l, "TryAcquire with a free place")
-		w.NoError(err, "TryAcquire with a free place fails")
-		w.True(ok, "TryAcquire returns false, and only %d of %d places are taken", i, w.permits)
-		inside = append(inside, acquirer{lock: l})
-	}
-	l, _ := w.Contender()
-	for range 3 {
-		ok, err := w.Try(l, "TryAcquire without a free place")
-		w.NoError(err, "TryAcquire without a free place fails: false says that there is none")
-		w.False(ok, "TryAcquire goes inside, and all places are taken: there is one too many inside")
-	}
-	w.Len(w.Nodes(), w.permits, "TryAcquire has returned false and has left a node behind: it takes a place from "+
-		"every contender that comes later")
-	w.release(inside[0], "one that is inside")
-	ok, err := w.Try(l, "TryAcquire after a release")
-	w.NoError(err, "TryAcquire after a release fails")
-	w.True(ok, "TryAcquire returns false after a release")
-	w.empty(append(inside[1:], acquirer{lock: l}))
-}
-
-// releaseBeforePlaceWatch holds back each request of a waiter in turn, and
-// meanwhile one of those inside goes.
+// releaseBeforePlaceWatch holds back each request of a waiter, or its answer, while one of those inside goes.
 func releaseBeforePlaceWatch(w *semaphoreWorld) {
-	for first := range w.permits {
-		for n := 2; w.GoesOn(n); n++ { // 1 is the create
-			all := w.fill(0)
-			l, s := w.Contender()
-			held := w.Server.Hold(stage.Number(s, n))
-			waiter := w.acquirer(l, s)
-			met := w.Meets(held, s, "the request is held back, or the waiter waits")
-			op := stage.LastRequest(s, n)
-			w.release(all[first], "one that is inside")
-			synctest.Wait() // its event has arrived
-			held.Release()
-			w.goesIn(waiter, i18n.Textf("%s, which was inside, has gone while request %d of a waiter, %v, was on its way: "+
-				"the waiter", stage.Contender(first), n, op),
-				"between looking and watching a node can go; use one request that looks and sets the watch (GetW), look again "+
-					"if it finds no node, and keep an event that comes while you set the next watch")
-			w.empty(append(slices.Delete(all, first, first+1), waiter))
-			if !met {
-				w.True(n > 2, "the waiter sends nothing but its create before it waits")
-				break
-			}
+	for i := range 4 * w.permits {
+		for n := 2; w.GoesOn(n) && w.releaseAt(n, i%w.permits, i/w.permits%2, i/w.permits > 1); n++ { // 1 is the create
 		}
 	}
+}
+
+// releaseAt reports whether the waiter has sent an n-th request. If it looks again, the create is not counted.
+func (w *semaphoreWorld) releaseAt(n, first, reply int, looksAgain bool) bool {
+	all := w.fill(0)
+	l, s := w.Contender()
+	var before, waiter acquirer
+	if looksAgain {
+		before = w.acquirer(w.Contender())
+		w.staysOut(before, "the second waiter")
+		waiter = w.acquirer(l, s)
+		w.staysOut(waiter, "the second waiter")
+		n += len(stage.RequestsOf(s)) - 1
+	}
+	hold := []func(func(zkserver.Request) bool) *zkserver.Fault{w.Server.Hold, w.Server.HoldReply}[reply]
+	held := hold(stage.Number(s, n-len(stage.RequestsOf(s))))
+	if looksAgain {
+		w.Goes(before.s)
+		synctest.Wait() // its event has arrived
+	} else {
+		waiter = w.acquirer(l, s)
+	}
+	met := w.Meets(held, s, "the request is held back, or the waiter waits")
+	w.True(met || n > 2, "the waiter sends nothing but its create before it waits")
+	w.release(all[first], "one that is inside")
+	synctest.Wait() // its event has arrived
+	held.Release()
+	w.goesIn(waiter, i18n.Textf("%s, which was inside, has gone while request %d of a waiter, %v, was on its way: "+
+		"the waiter", stage.Contender(first), n, stage.LastRequest(s, n)),
+		"between looking and watching a node can go; use one request that looks and sets the watch (GetW), look again "+
+			"if it finds no node, and keep an event that comes while you set the next watch")
+	w.empty(append(slices.Delete(all, first, first+1), waiter))
+	return met
 }
 
 func placeWakeUps(w *semaphoreWorld) {

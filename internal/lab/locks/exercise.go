@@ -228,7 +228,7 @@ type candidate struct {
 
 var (
 	errNotLeading = i18n.Errorf("does not lead")
-	errNeverLed   = i18n.Errorf("Lead has returned without an error, and has not called its function")
+	errNeverLed   = player.Broken{Kind: player.Failure, Text: "Lead has returned nil, and has not called its function"}
 )
 
 // errLeadsLate is what Lead does wrong if it calls lead after the end of its ctx.

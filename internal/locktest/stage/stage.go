@@ -38,6 +38,7 @@ type Stage struct {
 	Path   string           // of the lock; nothing is there yet, nor above it
 	Queue  bool             // Path is the parent of the contenders' nodes
 	Keeps  time.Duration    // how long a node of the lock may stay when nobody holds it
+	Others []string         // nodes of contenders that the case is not about
 	strict bool             // no goroutine may be left when the case is over: nothing waits for it, and the bubble fails
 	zoo    *ensemble.Ensemble
 }
@@ -366,8 +367,11 @@ func (w *Stage) Renewed(s *Session, what i18n.Text) {
 }
 
 // Nodes lists the nodes of contenders: those below the lock's path, and the one at the path if it is ephemeral.
-func (w *Stage) Nodes() []string {
+func (w *Stage) Nodes() (nodes []string) {
 	w.Helper()
+	defer func() {
+		nodes = slices.DeleteFunc(nodes, func(node string) bool { return slices.Contains(w.Others, node) })
+	}()
 	if w.Server != nil {
 		nodes := w.Server.Children(w.Path)
 		if node, ok := w.Server.Node(w.Path); ok && node.Stat.EphemeralOwner != 0 {
