@@ -16,6 +16,7 @@ import (
 
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/locktest/stage"
+	"example.com/zklock/zkserver"
 )
 
 // exclusion lets every contender lock a few times, and count in a variable that nothing but the
@@ -82,31 +83,21 @@ func (w *World) Rounds(what string, times int, contenders []Lock, round func(l L
 	return results
 }
 
-// OfOneSession makes contenders in one session.
-func (w *World) OfOneSession(n int) (contenders []Lock) {
-	s := w.Session()
+// contenders makes contenders, in one session if it is given, otherwise each in a session of its own.
+func (w *World) contenders(n int, in ...*Session) (list []Lock) {
 	for range n {
-		l, _ := w.Contender(s)
-		contenders = append(contenders, l)
+		l, _ := w.Contender(in...)
+		list = append(list, l)
 	}
-	return contenders
+	return list
 }
 
-// OfManySessions makes contenders, each in a session of its own.
-func (w *World) OfManySessions(n int) (contenders []Lock) {
-	for range n {
-		l, _ := w.Contender()
-		contenders = append(contenders, l)
-	}
-	return contenders
-}
-
-func exclusionInOneSession(w *World)   { exclusion(w, w.OfOneSession(16), false) }
-func exclusionInManySessions(w *World) { exclusion(w, w.OfManySessions(8), false) }
+func exclusionInOneSession(w *World)   { exclusion(w, w.contenders(16, w.Session()), false) }
+func exclusionInManySessions(w *World) { exclusion(w, w.contenders(8), false) }
 
 func allGetIn(w *World) {
-	exclusion(w, w.OfManySessions(8), true)
-	exclusion(w, w.OfOneSession(16), true)
+	exclusion(w, w.contenders(8), true)
+	exclusion(w, w.contenders(16, w.Session()), true)
 }
 
 func reuse(w *World) {
@@ -122,12 +113,10 @@ func EphemeralNode(w *World) {
 	admin := w.Session()
 	l, s := w.holder()
 	nodes := w.Nodes()
+	if there, _, err := admin.Exists(w.Path); err == nil && there && len(nodes) == 0 && !w.Subject.Queue {
+		nodes = append(nodes, path.Base(w.Path)) // it is not ephemeral
+	}
 	if len(nodes) == 0 {
-		if _, stat, err := admin.Get(w.Path); err == nil && !w.Subject.Queue {
-			w.True(stat.EphemeralOwner != 0,
-				"the holder's node %s is not ephemeral: if the holder dies, its node stays, and no contender ever gets the "+
-					"lock; create it with zk.FlagEphemeral", w.Path)
-		}
 		w.Failf(
 			"Lock has returned, and there is no node of the holder at %s or below it: nothing keeps the next contender out; "+
 				"make a node, and hold the lock only if that makes you the holder", w.Path)
@@ -157,6 +146,30 @@ func WaiterSleeps(w *World) {
 	w.Path += "-2"
 	w.Parent()
 	w.waiterSleeps(w.onAnotherPath)
+}
+
+// waitersOfTwoLocks has two waiters in one session, of two locks. Somebody holds the other lock by hand, with a
+// node that is not ephemeral, and that has the name of the first lock's node.
+func waitersOfTwoLocks(w *World) {
+	holder, _ := w.holder()
+	s, there := w.Session(), w.Path+"-2"
+	byHand := there + "/" + w.Nodes()[0]
+	for _, node := range []string{there, byHand} {
+		_, err := s.Create(node, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+		require.NoError(w, err)
+	}
+	if !w.Subject.Queue {
+		there = byHand
+	}
+	otherResult := w.Lock(w.Subject.New(s.Conn, there))
+	w.Waits(otherResult, s, "a waiter of a lock that somebody holds by hand, with a node that is not ephemeral,")
+	waiter, _, result := w.waiter(s)
+	w.Unlock(holder, "the holder")
+	w.Holds(result, "a waiter, in whose session another contender waits for another lock,")
+	w.unlockLast(waiter, it)
+	w.NoError(s.Delete(byHand, -1), "a waiter of a lock that somebody holds by hand has deleted another contender's node")
+	w.Holds(otherResult, "the waiter of the other lock")
+	WaiterSleeps(w)
 }
 
 // WaiterIsQuiet counts what a waiter sends while nothing happens.
@@ -209,17 +222,7 @@ func LongHold(w *World) {
 	var waiters []Lock
 	var results []<-chan error
 	var sessions []*Session
-	for i := range 2 {
-		l, s := w.Contender()
-		waiters, results, sessions = append(waiters, l), append(results, w.Lock(l)), append(sessions, s)
-		time.Sleep(time.Second) // whether it waits on a watch is another case
-		if len(results[i]) > 0 {
-			w.NoError(<-results[i], "%s must wait, and Lock fails", stage.Contender(i+1))
-			w.Failf("%s has got the lock while another contender holds it: two holders", stage.Contender(i+1))
-		}
-	}
-
-	all := w.Nodes()
+	var all []string
 	began := time.Now()
 	stillHeld := func() {
 		after := time.Since(began)
@@ -240,6 +243,13 @@ func LongHold(w *World) {
 			"a waiter has waited for %v, and its node is gone: another waiter has deleted another contender's node, or it "+
 				"has left the queue", after)
 	}
+	for range 2 {
+		l, s := w.Contender()
+		waiters, results, sessions = append(waiters, l), append(results, w.Lock(l)), append(sessions, s)
+		time.Sleep(time.Second) // whether it waits on a watch is another case
+		stillHeld()
+	}
+	all = w.Nodes()
 	// A lock that also looks now and then, besides its watch, need not be played for weeks: it has looked often enough
 	// after half a minute, if it looks each millisecond; after three hours, if it looks each second or two.
 	looksEnough := func(s *Session) bool {
@@ -262,15 +272,8 @@ func LongHold(w *World) {
 		w.NoError(err, "TryLock on a lock that has been held for weeks fails: false says that another contender holds it")
 		w.False(ok, "TryLock takes a lock that another contender has held for weeks: two holders")
 	}
-	w.Has(w.Nodes(), held,
-		"the holder has held the lock for weeks, its session lives, and a contender that came later has deleted another "+
-			"contender's node, the holder's")
+	stillHeld()
 	require.Equal(w, holderSession.ID, holderSession.SessionID())
-	for i, result := range results {
-		w.Empty(result,
-			"a contender that came later has let %s in, and the holder has held the lock for weeks: two holders",
-			stage.Contender(i+1))
-	}
 	w.Unlock(holder, "the holder, after weeks,")
 	for range waiters {
 		w.Unlock(waiters[w.next(results)], it)
@@ -302,7 +305,7 @@ func MissingParents(w *World) {
 	first, _ := w.Contender()
 	w.lockOnce(first, "the first contender")
 	w.MustLock(first, "the first contender")
-	w.Path += "-17+%d/lock-0000000000/read-write/" + w.Nodes()[0] // with what a lock may look for in a node's name
+	w.Path += "-17+%d/lock-0000000000/read-write/λ μ/" + w.Nodes()[0] // with what a lock may look for in a node's name
 	w.Unlock(first, "the first contender")
 	a, _ := w.Contender()
 	b, s := w.Contender()
@@ -314,10 +317,31 @@ func MissingParents(w *World) {
 	w.Holds(result, "the second contender")
 	w.unlockLast(b, "the second contender")
 	// The parents go, and the same contender makes them once more.
-	for p, admin := w.Path, w.Session(); p != "/"; p = path.Dir(p) {
-		require.Contains(w, []error{nil, zk.ErrNoNode, zk.ErrNotEmpty}, admin.Delete(p, -1))
+	admin := w.Session()
+	remove := func() {
+		for p := w.Path; p != "/"; p = path.Dir(p) {
+			require.Contains(w, []error{nil, zk.ErrNoNode, zk.ErrNotEmpty}, admin.Delete(p, -1))
+		}
 	}
+	remove()
 	w.lockOnce(a, "the first contender, whose parents have gone,")
+
+	// Somebody else makes them, or removes them again, between two requests of TryLock.
+	for n := 2; w.Server != nil && w.GoesOn(n/2); n++ {
+		remove()
+		l, s := w.Contender()
+		held, tried, ok := w.holdTry(l, s, n/2)
+		if len(held.Hit()) == 0 {
+			return
+		}
+		[]func(){remove, func() { w.Parents(admin.Conn, zk.WorldACL(zk.PermAll)) }}[n%2]()
+		held.Release()
+		err := w.Result(tried, i18n.Same("TryLock"))
+		w.True(*ok || err != nil, "request %d of TryLock, %v, was on its way, and somebody made or removed the parents: "+
+			"nobody holds the lock, and TryLock returns false and no error; only the create of the lock's own node "+
+			"says whether another contender holds it", n/2, stage.LastRequest(s, n/2))
+		w.UnlockErr(l, it)
+	}
 }
 
 func tryLockFree(w *World) {
@@ -349,7 +373,10 @@ func TryLockHeld(w *World) {
 	}
 	w.WaitUntil(func() bool { return slices.Equal(before, w.Nodes()) },
 		"TryLock has returned false and has left a node behind: it blocks every contender that comes later")
-	w.Unlock(holder, "the holder")
+	if ok, _ := w.Try(holder, "TryLock of the holder itself"); ok {
+		w.Unlock(holder, "the holder") // it is reentrant
+	}
+	w.Unlock(holder, "the holder, which has called TryLock as well,")
 	w.WaitWhileKept(0)
 	ok, err := w.Try(other, "TryLock on a lock that has been let go")
 	w.NoError(err, "TryLock on a lock that has been let go fails")
@@ -370,20 +397,21 @@ func (w *World) setNextNumber(holder []string, further int) {
 	}
 }
 
+// holdTry calls TryLock, and holds back its n-th request, if it sends so many.
+func (w *World) holdTry(l Lock, s *Session, n int) (held *zkserver.Fault, tried <-chan error, ok *bool) {
+	held, ok = w.Server.Hold(stage.Number(s, n)), new(bool)
+	tried = w.Aside("TryLock", func() (err error) { *ok, err = l.TryLock(); return err })
+	w.Eventually("the request is held back, or TryLock returns", func() bool { return len(held.Hit()) > 0 || len(tried) > 0 })
+	return held, tried, ok
+}
+
 // tryLockRaces holds back each request of a TryLock in turn, while another contender asks for the lock.
 func tryLockRaces(w *World) {
 	for n := 1; w.GoesOn(n); n++ {
 		l, s := w.Contender()
 		other, otherSession := w.Contender()
-		held := w.Server.Hold(stage.Number(s, n))
-		var ok bool
-		tried := w.Aside("TryLock", func() (err error) {
-			ok, err = l.TryLock()
-			return err
-		})
-		w.Eventually("the request is held back, or TryLock returns", func() bool { return len(held.Hit()) > 0 || len(tried) > 0 })
+		held, tried, ok := w.holdTry(l, s, n)
 		met := len(held.Hit()) > 0
-
 		result := w.Lock(other)
 		w.Eventually("the other contender has the lock, or waits", func() bool {
 			return len(result) > 0 || otherSession.Sleeps()
@@ -399,7 +427,7 @@ func tryLockRaces(w *World) {
 				"another contender has taken the lock while request %d of TryLock, %v, was on its way, and TryLock waits for "+
 					"it: TryLock waits for nobody%s", n, stage.LastRequest(s, n), w.Why())
 		}
-		if ok {
+		if *ok {
 			if len(result) > 0 {
 				w.NoError(<-result, "Lock of the other contender fails")
 				w.Failf(
@@ -457,7 +485,7 @@ func NoPermission(w *World) {
 	require.NoError(w, admin.AddAuth("digest", []byte("admin:secret")))
 	w.Parents(admin.Conn, zk.DigestACL(zk.PermAll, "admin", "secret"))
 	// The parent cannot be used, and below it one cannot be made.
-	for _, at := range []string{w.Path, w.Path + "/b"} {
+	for _, at := range []string{w.Path, w.Path + "/%d %v"} {
 		l := w.Subject.New(w.Session().Conn, at)
 		ok, err := w.Try(l, "TryLock without permission")
 		if errors.Is(err, errors.ErrUnsupported) {

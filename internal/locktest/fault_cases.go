@@ -69,14 +69,10 @@ func ClosedWaiter(w *World) {
 	holder, _ := w.holder()
 	_, s, result := w.waiter()
 	s.Close()
-	if w.Server != nil {
-		time.Sleep(stage.Patience) // in which Lock may return
-	}
+	w.Rest() // in which Lock may return
 	w.closedGetsNothing(result)
 	w.Unlock(holder, "the holder")
-	if w.Server != nil {
-		time.Sleep(stage.Patience)
-	}
+	w.Rest()
 	w.closedGetsNothing(result)
 	w.NothingLeft()
 }
@@ -85,9 +81,12 @@ func ClosedWaiter(w *World) {
 func (w *World) closedGetsNothing(result <-chan error) {
 	w.Helper()
 	if len(result) > 0 {
-		w.HasError(<-result,
+		err := <-result
+		w.HasError(err,
 			"the client of a waiter has been closed, its session has ended, and Lock returns no error: the next contender "+
 				"gets in, too: two holders")
+		w.NotErrorIs(err, zk.ErrSessionExpired,
+			"the client of a waiter has been closed, and the error says that its session has expired: wrap the error of the event")
 	}
 }
 
@@ -319,6 +318,9 @@ func errorInTryLock(w *World) {
 	}
 	w.spoilTryLock(it, func() (Lock, *Session) { return w.Contender() }, func(call failedCall) {
 		w.False(call.mustOutlive, "%s, and TryLock returns an error: %v", call.how, call.err)
+		if slices.Contains(stage.RequestsOf(call.session), jute.OpDelete) {
+			w.lockOnce(call.contender, "it, which has tried before and may still be cleaning up,")
+		}
 		w.leavesNothing(call)
 		w.lockOnce(call.contender, "it, once more,")
 	})
@@ -445,5 +447,11 @@ func UnlockAgain(w *World) {
 				break
 			}
 		}
+	}
+	l, s := w.holder()
+	w.EndsWith(s)
+	if w.UnlockErr(l, i18n.Same("Unlock")) == nil {
+		w.Empty(w.Nodes(), "the answer to a request of Unlock is that the session has ended, and Unlock returns no error, while "+
+			"its node is there: the lock was not let go but lost; return an error")
 	}
 }

@@ -165,7 +165,7 @@ func (s Subject) Plan() Plan {
 var lockCases = []TestCase[*World]{
 	{Name: "the holder has a node and it is ephemeral", Group: Liveness, Run: EphemeralNode, Basic: true},
 	{Name: "can be used again after Unlock", Group: Liveness, Run: reuse, Basic: true},
-	{Name: "a waiter sleeps on a watch and does not poll", Group: Liveness, Run: WaiterSleeps, Basic: true},
+	{Name: "a waiter sleeps on a watch and does not poll", Group: Liveness, Run: waitersOfTwoLocks, Basic: true},
 	{Name: "TryLock takes a free lock", Group: Liveness, Run: tryLockFree, Basic: true},
 	{Name: "TryLock on a held lock says false at once and leaves nothing " +
 		"behind", Group: Liveness, Run: TryLockHeld, Basic: true},

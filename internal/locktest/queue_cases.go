@@ -1,9 +1,11 @@
 package locktest
 
 import (
+	"cmp"
 	"errors"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -12,7 +14,6 @@ import (
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest/stage"
-	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zkserver"
 )
 
@@ -88,28 +89,40 @@ func QueueOrder(w *World) {
 	w.NothingLeft()
 }
 
-// WaiterGoes ends the sessions of the waiters between the holder and the last one, from the back to the front. Each end
-// may wake the last waiter. They are many where no real server has to carry them, and the race detector does not count
-// what each goroutine has seen of each other.
+// WaiterGoes has the waiters between the holder and the last one go, from the back to the front. Each may wake the last
+// waiter. One is a contender, and the others are nodes that another program has made, the first of which holds the lock
+// when the holder has gone. Before the last waiter are as many as a byte cannot count.
 func WaiterGoes(w *World) {
-	n := 3
-	if w.Server != nil && !testenv.Raced {
-		n = 50
+	crowd := 254
+	if w.Server == nil { // it takes a second for each
+		crowd = 2
 	}
 
-	locks, results, sessions := w.queue(n)
-	last := n - 1
-	for i := last - 1; i > 0; i-- {
-		w.Goes(sessions[i])
-		if len(stage.RequestsOf(sessions[last])) < 3000 { // else it polls, and has looked often enough
-			w.staysBehind(results[last])
+	locks, _, sessions := w.queue(2)
+	admin, name := w.Session(), slices.Max(w.Nodes())
+	prefix := cmp.Or(alphabetic.FindString(name), strings.TrimRight(name, "0123456789"))
+	var others []string
+	for range crowd {
+		node, err := admin.Create(w.Path+"/"+prefix, nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+		require.NoError(w, err)
+		others = append(others, node)
+	}
+	last, s, result := w.waiter()
+	for i := len(others) - 1; i > 0; i-- {
+		require.NoError(w, admin.Delete(others[i], -1))
+		if len(stage.RequestsOf(s)) < 3000 { // else it polls, and has looked often enough
+			w.staysBehind(result)
 		}
 	}
+	w.Goes(sessions[1])
+	w.staysBehind(result)
 	after := i18n.Text("the waiter after the one that has gone")
-	w.Waits(results[last], sessions[last], after)
+	w.Waits(result, s, after)
 	w.Unlock(locks[0], "the holder")
-	w.Holds(results[last], after)
-	w.unlockLast(locks[last], it)
+	w.Waits(result, s, i18n.Textf("a waiter behind %s, which another program has made,", others[0]))
+	require.NoError(w, admin.Delete(others[0], -1))
+	w.Holds(result, after)
+	w.unlockLast(last, it)
 }
 
 // staysBehind checks that the last waiter goes on waiting when one before it has gone.
@@ -289,6 +302,17 @@ func NodeGoes(w *World) {
 	})
 	w.Unlock(holder, "the holder")
 	w.NoNodes("every contender has let go, and a node is left")
+
+	// The whole queue goes, with the node of a contender that is alone.
+	l, s := w.Contender()
+	list := w.Server.Hold(stage.Sent(s, jute.OpGetChildren2))
+	result := w.Lock(l)
+	w.Hit(list, "a contender reads the queue")
+	require.NoError(w, admin.Delete(w.NodesOf(s)[0], -1))
+	w.DeleteParent(admin)
+	list.Release()
+	w.True(w.Result(result, "Lock of a contender whose queue has gone") != nil || len(w.Nodes()) > 0,
+		"the queue has gone with a contender's node, and it takes the lock without a node: two holders")
 }
 
 func ReleaseWhileCutOff(w *World) {

@@ -40,10 +40,10 @@ func (w *World) holder() (Lock, *Session) {
 	return l, s
 }
 
-// waiter makes a contender that waits for the lock.
-func (w *World) waiter() (Lock, *Session, <-chan error) {
+// waiter makes a contender that waits for the lock, in a session of its own unless one is given.
+func (w *World) waiter(in ...*Session) (Lock, *Session, <-chan error) {
 	w.Helper()
-	l, s := w.Contender()
+	l, s := w.Contender(in...)
 	result := w.Lock(l)
 	w.Waits(result, s, "the waiter")
 	return l, s, result

@@ -14,7 +14,7 @@ var ErrNotLocked = errors.New("naive: not locked")
 var errNotWritten = errors.New("naive: not written yet: docs/exercises/_01-naive/lock.go")
 
 // A Lock is one contender for the lock at a path. It is for one goroutine at
-// a time, and can be used again after Unlock.
+// a time, and can be used again after Unlock, after an error, and in a new session.
 type Lock struct {
 	conn *zk.Conn
 	path string

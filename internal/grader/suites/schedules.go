@@ -175,7 +175,7 @@ func (p *planner) addShared() {
 
 	some.Limit = 600
 	lossy := worldOf(p.contenders, player.LoseRequest, player.LoseReply)
-	lossy.Shared, lossy.Scripts = true, slices.Repeat([][]player.Op{twice}, p.contenders)
+	lossy.Shared, lossy.Ensemble, lossy.Scripts = true, true, slices.Repeat([][]player.Op{twice}, p.contenders)
 	p.add(locktest.Faults, i18n.Textf("%s in one session that lock twice, and at some moment a request or a reply is "+
 		"lost", randomName(some.Limit, p.contenders)), lossy, some)
 
