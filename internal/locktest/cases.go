@@ -152,7 +152,7 @@ func WaiterSleeps(w *World) {
 // node that is not ephemeral, and that has the name of the first lock's node.
 func waitersOfTwoLocks(w *World) {
 	holder, _ := w.holder()
-	s, there := w.Session(), w.Path+"-2"
+	s, there := w.Session(), w.Path+"-by-hand"
 	byHand := there + "/" + w.Nodes()[0]
 	for _, node := range []string{there, byHand} {
 		_, err := s.Create(node, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
