@@ -400,17 +400,6 @@ var caching = subject{caches: true, options: []zklock.Option{zklock.WithCaching(
 
 // faulty are locks that have one fault each. The check of histories must find it.
 var faulty = map[string]subject{
-	"a waiter takes the lock for its own after a second": {wrap: func(inner acquireFunc) acquireFunc {
-		return func(ctx context.Context, owner *zklock.Owner, try bool) (leaseUnderTest, error) {
-			patience, cancel := context.WithTimeout(ctx, time.Second)
-			defer cancel()
-			l, err := inner(patience, owner, try)
-			if err != nil && ctx.Err() == nil && patience.Err() != nil {
-				return fakeLease{token: math.MaxInt64}, nil
-			}
-			return l, err
-		}
-	}},
 	"all owners are one": {wrap: func(inner acquireFunc) acquireFunc {
 		everybody := zklock.NewOwner("everybody")
 		return func(ctx context.Context, _ *zklock.Owner, try bool) (leaseUnderTest, error) {
@@ -452,14 +441,6 @@ func wrapping(wrap func(leaseUnderTest) leaseUnderTest) func(acquireFunc) acquir
 		}
 	}
 }
-
-type fakeLease struct{ token int64 }
-
-func (i fakeLease) Token() int64                   { return i.token }
-func (fakeLease) Lost() <-chan struct{}            { return nil }
-func (fakeLease) RevokeRequested() <-chan struct{} { return nil }
-func (fakeLease) Node() string                     { return "" }
-func (fakeLease) Unlock(context.Context) error     { return nil }
 
 type neverLost struct{ leaseUnderTest }
 
