@@ -4,7 +4,9 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
 
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/locktest/stage"
 )
 
@@ -68,4 +70,66 @@ var ownersCases = []TestCase[*owners]{
 	{Name: "an owner whose Unlock has failed does not get in without a node", Group: Faults, Run: unlockFails, Exact: true},
 	{Name: "one owner at a time is inside, many owners that lock twice", Group: Safety, Run: manyOwners},
 	{Name: "one owner at a time is inside, many goroutines of each", Group: Safety, Run: manyGoroutines},
+}
+
+// owners is the world of one case about owners.
+type owners struct {
+	*World
+	subject OwnersSubject
+}
+
+// mutex makes one Mutex in a session of its own. open makes a new owner of it.
+func (w *owners) mutex() (open func(name string) Lock, s *Session) {
+	w.Helper()
+	s = w.Session()
+	return w.subject.Open(s.Conn, w.Path), s
+}
+
+// times fails unless an owner holds the lock n times, where the subject can tell.
+func (w *owners) times(n int, l Lock, when i18n.Text) {
+	w.Helper()
+	if w.subject.Holds != nil {
+		w.Equal(n, w.subject.Holds(l), "Holds is wrong, %s", when)
+	}
+}
+
+// tryLock fails unless TryLock returns at once, and returns want.
+func (w *owners) tryLock(want bool, l Lock, name i18n.Text) {
+	w.Helper()
+	ok, err := w.Try(l, i18n.Textf("TryLock of %s", name))
+	w.NoError(err, "TryLock of %s fails", name)
+	if want {
+		w.True(ok, "TryLock of %s returns false, and no other owner holds the lock", name)
+	} else {
+		w.False(ok, "TryLock of %s returns true, and it does not get the lock: two holders", name)
+	}
+}
+
+// notOwner fails if Unlock is anything but ErrNotOwner.
+func (w *owners) notOwner(l Lock, name i18n.Text) {
+	w.Helper()
+	err := w.UnlockErr(l, i18n.Textf("Unlock by %s", name))
+	w.HasError(err, "Unlock by %s returns no error, though it does not hold the lock: return ErrNotOwner", name)
+	if w.subject.ErrNotOwner != nil {
+		w.ErrorIs(err, w.subject.ErrNotOwner, "Unlock by %s returns another error than ErrNotOwner", name)
+	}
+}
+
+// queues calls Lock in a goroutine of its own, and waits until the queue has n nodes and the caller waits. If
+// owners share a node, there may be one fewer.
+func (w *owners) queues(l Lock, s *Session, n int, name i18n.Text) <-chan error {
+	w.Helper()
+	result := w.Lock(l)
+	look := w.Session()
+	w.Eventually(i18n.Textf("%s is in the queue", name), func() bool {
+		if len(result) > 0 {
+			w.NoError(<-result, "%s must wait its turn in the queue, and Lock fails at once", name)
+			w.Failf("%s has got the lock while another owner holds it: two holders", name)
+		}
+		nodes, _, err := look.Children(w.Path)
+		require.NoError(w, err)
+		return len(nodes) == n || w.subject.Shared && len(nodes) == n-1
+	})
+	w.Waits(result, s, name)
+	return result
 }
