@@ -25,7 +25,8 @@ func TestContainersGoOnceUsedAndEmpty(t *testing.T) {
 	onEmbedded(t, func(tg *target) {
 		c := tg.connect()
 		for _, name := range []string{"/used", "/unused", "/busy"} {
-			require.Equal(tg, jute.OK, c.code(jute.OpCreateContainer, &jute.CreateRequest{Path: tg.root + name, Data: []byte{}, ACL: jute.WorldACL(), Flags: jute.FlagContainer}))
+			require.Equal(tg, jute.OK, c.code(jute.OpCreateContainer,
+				&jute.CreateRequest{Path: tg.root + name, Data: []byte{}, ACL: jute.WorldACL(), Flags: jute.FlagContainer}))
 			n, _ := tg.srv.Node(tg.root + name)
 			require.True(tg, n.Container)
 		}

@@ -1,7 +1,6 @@
 package zkconn
 
 import (
-	"encoding/binary"
 	"errors"
 	"io"
 	"maps"
@@ -540,92 +539,4 @@ func loseData(t *testing.T, session, away time.Duration) {
 	require.NotEqual(t, before, conn.SessionID())
 	require.EqualValues(t, 1, expired.Load())
 	require.Empty(t, srv.Load().Watches(), "a watch of the session that is over has been set again")
-}
-
-// A session that lives is kept, for however long each server of the list closes the connection: without a quorum, it
-// closes that of everybody; one that lags closes that of a client which is ahead of it.
-func TestASessionThatLivesIsNotGivenUp(t *testing.T) {
-	const noQuorum, lags, silent = "no quorum", "lags", "is silent"
-	for _, trouble := range []string{noQuorum, lags, silent} {
-		bubble.ServeCase(t, trouble, func(t *testing.T, srv *zkserver.Server) {
-			var refuses atomic.Bool
-			var questions atomic.Int32 // handshakes with zxid 0, which ask whether the session lives
-			conn := open(t, servers, withWrites(srv, func(nc net.Conn, b []byte) (int, error) {
-				if refuses.Load() {
-					zxid := b[8:16]
-					if binary.BigEndian.Uint64(zxid) == 0 {
-						if questions.Add(1); trouble == silent {
-							return len(b), nil
-						}
-					} else {
-						binary.BigEndian.PutUint64(zxid, 1<<60) // more than the server has
-					}
-					if trouble == noQuorum {
-						nc.Close()
-					}
-				}
-				return nc.Write(b)
-			}))
-			testenv.Must(conn.Create("/a", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)))(t)
-			session := srv.Sessions()[0]
-			refuses.Store(true)
-			srv.Cut(session.ID)
-			for range 20 { // something keeps the session: a new leader does, too
-				time.Sleep(sessionTimeout / 2)
-				keepSession(t, srv, conn, session.ID) // or a question at this very moment has taken the session over
-			}
-			require.NotEqual(t, zk.StateHasSession, conn.State())
-			if trouble != noQuorum {
-				require.LessOrEqual(t, questions.Load(), int32(1+10/3), "each question may keep the session")
-			}
-			require.Positive(t, questions.Load())
-			refuses.Store(false)
-			time.Sleep(3 * time.Second)
-			exists, _ := testenv.Must2(conn.Exists("/a"))(t)
-			require.True(t, exists)
-			require.Equal(t, session.ID, conn.SessionID())
-			asks := questions.Load()
-			refuses.Store(true)
-			srv.Cut(session.ID)
-			time.Sleep(sessionTimeout)
-			require.Equal(t, asks, questions.Load(), "the time of the refusals before this connection counts")
-		})
-	}
-}
-
-// The questions do not keep a session for good on a server that was restored from an old snapshot, and so still has it.
-func TestTheQuestionsDoNotKeepASession(t *testing.T) {
-	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-		var refuses atomic.Bool
-		conn := open(t, servers, withWrites(srv, func(nc net.Conn, b []byte) (int, error) {
-			if zxid := b[8:16]; refuses.Load() && opOf(b) == 0 && binary.BigEndian.Uint64(zxid) != 0 {
-				binary.BigEndian.PutUint64(zxid, 1<<60)
-			}
-			return nc.Write(b)
-		}))
-		testenv.Must(conn.Create("/a", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)))(t)
-		session := srv.Sessions()[0]
-		refuses.Store(true)
-		srv.Cut(session.ID)
-		time.Sleep(sessionTimeout - time.Second)
-		require.NoError(t, keepSession(t, srv, conn, session.ID)) // the server starts, and gives the session its timeout
-		time.Sleep(5 * sessionTimeout)
-		exists, _ := testenv.Must2(conn.Exists("/a"))(t)
-		require.False(t, exists)
-		require.NotEqual(t, session.ID, conn.SessionID())
-	})
-}
-
-// keepSession asks for a client's session on another connection, which keeps it for another timeout.
-func keepSession(t *testing.T, srv *zkserver.Server, conn *zk.Conn, id int64) error {
-	nc := testenv.Must(srv.Dial("", "", 0))(t)
-	defer nc.Close()
-	timeout := int32(sessionTimeout / time.Millisecond)
-	send(t, nc, &jute.ConnectRequest{TimeoutMs: timeout, SessionID: id, Password: password(conn)})
-	return testenv.Err(jute.ReadFrame(nc, nil, jute.MaxFrame))
-}
-
-// password returns the password of a client's session, which the client does not export.
-func password(conn *zk.Conn) []byte {
-	return reflect.ValueOf(conn).Elem().FieldByName("passwd").Bytes()
 }
