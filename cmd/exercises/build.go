@@ -29,8 +29,7 @@ type archive struct {
 // stdMark is in the place of the file of a package of the standard library, in a hand-out's list.
 const stdMark = "std"
 
-// goTool prepares a call of go. If the output is to be portable, it is the same in each folder and
-// on each machine.
+// goTool prepares a call of go. If the output is to be portable, it is the same in each folder and on each machine.
 func goTool(ctx context.Context, root string, portable bool, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir, cmd.Env = root, append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOTOOLCHAIN=local")
@@ -45,8 +44,7 @@ var knownArchives = struct {
 	byRoot map[string][]archive
 }{byRoot: make(map[string][]archive)}
 
-// archivesOf returns the archives that attempts, and the tests of the exercises, may need. Go
-// compiles what is missing.
+// archivesOf returns the archives that attempts, and the tests of the exercises, may need. Go compiles what is missing.
 func archivesOf(ctx context.Context, root string, portable bool) (list []archive, err error) {
 	knownArchives.Lock()
 	defer knownArchives.Unlock()

@@ -15,8 +15,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// TestACommandThatIsEndedLeavesNothing: neither the process of an attempt that never ends, nor its
-// folder.
+// TestACommandThatIsEndedLeavesNothing: neither the process of an attempt that never ends, nor its folder.
 func TestACommandThatIsEndedLeavesNothing(t *testing.T) {
 	takesMinutes(t)
 	self := testenv.Must(os.Executable())(t)

@@ -47,9 +47,8 @@ func main() {
 	}
 }
 
-// endings are the signals after which this command removes what it has made and
-// ends what it has started: an attempt is in a process group of its own, which a
-// terminal does not end. A command that nohup has started outlives the terminal.
+// endings are the signals after which this command removes what it has made and ends what it has started: an attempt is
+// in a process group of its own, which a terminal does not end. A command that nohup has started outlives the terminal.
 func endings() []os.Signal {
 	list := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {

@@ -12,8 +12,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// A mutant is the solution with one place changed, in a file of the folder
-// mutants.
+// A mutant is the solution with one place changed, in a file of the folder mutants.
 type mutant struct {
 	name     string
 	dies     []string // the cases that it must fail

@@ -12,8 +12,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// TestAnAttemptHasNoNetwork: an attempt cannot even reach this machine. The compiler, which runs in
-// the same cell, can.
+// TestAnAttemptHasNoNetwork: an attempt cannot even reach this machine. The compiler, which runs in the same cell, can.
 func TestAnAttemptHasNoNetwork(t *testing.T) {
 	if !confine.Offline(exec.Command("")) {
 		t.Skip("the kernel, or the container around this test, allows no network namespace, and README.md says that attempts have a network then")

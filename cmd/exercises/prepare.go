@@ -49,8 +49,7 @@ func (a *app) prepare(ctx context.Context) error {
 	return nil
 }
 
-// explainWait says why a first grade takes a while, once for all grades, if stop is not called within
-// three seconds.
+// explainWait says why a first grade takes a while, once for all grades, if stop is not called within three seconds.
 func (a *app) explainWait() (stop func() bool) {
 	return time.AfterFunc(3*time.Second, func() {
 		if !terminal(os.Stderr) {

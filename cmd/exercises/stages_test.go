@@ -15,8 +15,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// TestStagesAreTheExercise: each case belongs to one stage, and the README says
-// which stages there are.
+// TestStagesAreTheExercise: each case belongs to one stage, and the README says which stages there are.
 func TestStagesAreTheExercise(t *testing.T) {
 	root := rootOf(t)
 	for number := range staged().Exercises {
@@ -98,9 +97,8 @@ func TestTwoHoldersAreHeadedSafety(t *testing.T) {
 	require.Equal(t, "basic", failure{Group: basicGroup, Words: i18n.Same("two holders, says a student's schedule")}.Heading().String())
 }
 
-// TestEachStageCanBeDone grades a lock of each stage as a student has it when the stage is done. The
-// cases of the stage pass, and of the stages before it. Some of the next stage fail, and the first
-// message is one of these.
+// TestEachStageCanBeDone grades a lock of each stage as a student has it when the stage is done. The cases of the stage
+// pass, and of the stages before it. Some of the next stage fail, and the first message is one of these.
 func TestEachStageCanBeDone(t *testing.T) {
 	takesMinutes(t)
 	files := testenv.Must(filepath.Glob("testdata/stages/*.go.txt"))(t)

@@ -86,8 +86,7 @@ func recall(key string) *result {
 	return r
 }
 
-// remember keeps a grade, unless it was cut short by a limit: another time it
-// may get further.
+// remember keeps a grade, unless it was cut short by a limit: another time it may get further.
 func remember(key string, r *result) {
 	dir, err := cacheDir()
 	if err != nil || r.Why.String() != "" {

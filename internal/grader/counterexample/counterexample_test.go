@@ -74,8 +74,7 @@ func TestFindAloneIsNotEnough(t *testing.T) {
 	}
 }
 
-// TestNoPublishedSceneIsAnAnswer: nor are the choices of the scenes of the same
-// article, in the task's world.
+// TestNoPublishedSceneIsAnAnswer: nor are the choices of the scenes of the same article, in the task's world.
 func TestNoPublishedSceneIsAnAnswer(t *testing.T) {
 	for _, task := range locks.Tasks {
 		for _, s := range scenes.WithScene {

@@ -11,8 +11,7 @@ import (
 	"example.com/zklock/internal/lab/locks"
 )
 
-// A Case asks for one thing of the answer to one task: that it reaches the goal, or that it does
-// so with few choices.
+// A Case asks for one thing of the answer to one task: that it reaches the goal, or that it does so with few choices.
 type Case struct {
 	Name   i18n.Text
 	Number int  // of the task

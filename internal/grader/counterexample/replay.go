@@ -99,8 +99,7 @@ func Serve(args []string) {
 		[]testing.InternalTest{{Name: ReplayArg, F: play}}, nil, nil)
 }
 
-// Run is the test of the exercise's folder: it judges the answers in a file, a
-// case each.
+// Run is the test of the exercise's folder: it judges the answers in a file, a case each.
 func Run(t *testing.T, file string) {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -63,8 +63,7 @@ func (l leaderLock) Lock() error          { return l.contender.Lock(context.Back
 func (leaderLock) TryLock() (bool, error) { return false, errors.ErrUnsupported }
 func (l leaderLock) Unlock() error        { return l.contender.Unlock(context.Background()) }
 
-// resting makes a case that ends with a check: nothing may be left when the work in the
-// background has come to its end.
+// resting makes a case that ends with a check: nothing may be left when the work in the background has come to its end.
 func resting(run func(w *election)) func(w *election) {
 	return func(w *election) {
 		run(w)

@@ -82,8 +82,7 @@ func nameComesAgain(w *election) {
 	w.resigns(next)
 }
 
-// writeUnderWay holds back each request of a Write in turn, while the leader's
-// node goes and the next one leads.
+// writeUnderWay holds back each request of a Write in turn, while the leader's node goes and the next one leads.
 func writeUnderWay(w *election) {
 	w.makeRecord()
 	for n := 1; w.GoesOn(n); n++ {

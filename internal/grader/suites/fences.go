@@ -360,8 +360,7 @@ func anyBytes(w *fences) {
 	}
 }
 
-// spoiledWrite loses each request of a Write in turn, and each reply, and ends
-// the connection with it.
+// spoiledWrite loses each request of a Write in turn, and each reply, and ends the connection with it.
 func spoiledWrite(w *fences) {
 	mute := func(s *locktest.Session) {
 		time.AfterFunc(time.Minute/3, w.CutOff(w.Server.LoseRequest, s, jute.OpGetData))

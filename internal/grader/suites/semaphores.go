@@ -16,26 +16,21 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// A Semaphore is one contender for one of several places, used by one goroutine
-// at a time.
+// A Semaphore is one contender for one of several places, used by one goroutine at a time.
 type Semaphore = locks.Semaphore
 
-// A SemaphoreSubject is a fair queue in which as many contenders are inside at a
-// time as there are permits. With one permit a semaphore is a lock: locktest.Subject
-// has the cases for that, and the suite here has the others.
+// A SemaphoreSubject is a fair queue in which as many contenders are inside at a time as there are permits. With one
+// permit a semaphore is a lock: locktest.Subject has the cases for that, and the suite here has the others.
 type SemaphoreSubject struct {
 	// New makes a contender for the semaphore at path, the parent of its node.
 	New func(conn *zk.Conn, path string, permits int) Semaphore
-	// ErrNotAcquired is what Release returns, or wraps, if the contender is not
-	// inside.
+	// ErrNotAcquired is what Release returns, or wraps, if the contender is not inside.
 	ErrNotAcquired error
 	// WakeUps is how many watch events a release may send to the contenders that
 	// wait, each in a session of its own. If it is nil they are not counted.
 	WakeUps func(permits int) int
-	// Requests is how many requests n contenders may send in all, each in a
-	// session of its own, that arrive one by one before the first release, and
-	// then each go out in the order in which they came. If it is nil they are not
-	// counted.
+	// Requests is how many requests n contenders may send in all, each in a session of its own, that arrive one by one
+	// before the first release, and then each go out in the order in which they came. If it is nil they are not counted.
 	Requests func(permits, n int) int
 	// Level says how much is asked of the semaphore. The zero Level is Full.
 	Level locktest.Level
