@@ -386,7 +386,7 @@ func spoiledWrite(w *fences) {
 		time.Sleep(2 * time.Minute) // by then the clients are connected again
 		w.mustPass(r, 33, "again", "the holder tries again")
 		ts.Delete(w.at, -1)
-		const what = "the client has been cut off, or has a new session, then somebody has deleted the node, and another " +
+		const what i18n.Text = "the client has been cut off, or has a new session, then somebody has deleted the node, and another " +
 			"process of the store has written"
 		for token := int64(41); token < 45; token++ { // each time the node has a version that it has had before
 			w.mustPass(third, token, "of the third", what)
