@@ -147,7 +147,7 @@ func textsIn(t *testing.T, p goPackage, export importer.Lookup) (texts []string)
 	for i, name := range p.GoFiles {
 		files[i] = testenv.Must(parser.ParseFile(fset, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution))(t)
 	}
-	info := &types.Info{Types: make(map[ast.Expr]types.TypeAndValue)}
+	info := &types.Info{Types: make(map[ast.Expr]types.TypeAndValue), Uses: make(map[*ast.Ident]types.Object)}
 	config := types.Config{Importer: importer.ForCompiler(fset, "gc", export)}
 	_, err := config.Check(p.ImportPath, fset, files, info)
 	require.NoError(t, err)
@@ -160,7 +160,11 @@ func textsIn(t *testing.T, p goPackage, export importer.Lookup) (texts []string)
 	for _, file := range files {
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch e := n.(type) {
-			case *ast.Ident, *ast.SelectorExpr: // a constant has its Chinese where it is declared
+			case *ast.SelectorExpr:
+			case *ast.Ident: // a constant has its Chinese where its type is said
+				if c, ok := info.Uses[e].(*types.Const); ok && c.Type() == types.Typ[types.UntypedString] && isText(info.TypeOf(e)) {
+					add(e)
+				}
 			case ast.Expr:
 				if isText(info.TypeOf(e)) {
 					add(e)

@@ -56,8 +56,7 @@ func (l *Language) Set(tag string) error {
 	return nil
 }
 
-// Page returns the path of the reader's edition of a page X.md: the Chinese one is
-// X.zh-CN.md beside it.
+// Page returns the path of the reader's edition of a page X.md: the Chinese one is X.zh-CN.md beside it.
 func (l Language) Page(page string) string {
 	if ext := path.Ext(page); l == Chinese {
 		return strings.TrimSuffix(page, ext) + ".zh-CN" + ext

@@ -30,8 +30,7 @@ func Both(en, zh string) Text {
 	return Text(en + between + zh)
 }
 
-// Same returns a text that is the same in both languages: a name, or a message of a lock, the client
-// library or Go.
+// Same returns a text that is the same in both languages: a name, or a message of a lock, the client library or Go.
 func Same(text string) Text { return Both(text, text) }
 
 // In returns the text in a language.
@@ -211,8 +210,7 @@ func Wide(text string) (n int) {
 	return n
 }
 
-// Table returns the rows as lines whose cells are below each other. The columns with the indexes right are
-// flush right.
+// Table returns the rows as lines whose cells are below each other. The columns with the indexes right are flush right.
 func Table(rows [][]string, right ...int) string {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {

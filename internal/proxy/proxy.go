@@ -15,8 +15,7 @@ import (
 	"example.com/zklock/internal/bubble"
 )
 
-// A Proxy passes on what clients and one server send to each other. Its methods
-// may be called concurrently.
+// A Proxy passes on what clients and one server send to each other. Its methods may be called concurrently.
 type Proxy struct {
 	listener net.Listener
 	server   string
@@ -126,8 +125,7 @@ func (p *Proxy) join(client net.Conn) {
 	<-answers
 }
 
-// pass passes bytes on until one side ends, and then closes both connections. During a silence it
-// holds them back.
+// pass passes bytes on until one side ends, and then closes both connections. During a silence it holds them back.
 func (p *Proxy) pass(to, from net.Conn, d Direction, l *link) {
 	defer to.Close()
 	defer from.Close()
@@ -228,8 +226,7 @@ type loss struct {
 // first bytes need not be the reply. Requests returns how many requests with the text have come so
 // far: more than one if the client has asked again.
 //
-// The connection must not be encrypted, and its client must wait for each reply
-// before it sends the next request.
+// The connection must not be encrypted, and its client must wait for each reply before it sends the next request.
 func (p *Proxy) LoseReply(request string, cut func()) (requests func() int) {
 	lost := &loss{request: bytes.ToLower([]byte(request)), cut: cut}
 	p.mu.Lock()

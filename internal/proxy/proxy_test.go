@@ -13,8 +13,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// echo is the address of a server that answers each line with the same line. It
-// keeps in lines what has come.
+// echo is the address of a server that answers each line with the same line. It keeps in lines what has come.
 func echo(t *testing.T) (addr string, lines chan string) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

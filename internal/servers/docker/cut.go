@@ -18,9 +18,8 @@ func (n *Node) Deafen(ctx context.Context, from *Node) error {
 	return n.deafen(ctx, from)
 }
 
-// DeafenToData is Deafen, but the node receives acknowledgements of what it
-// sends, so that it can send more; and after Heal it soon receives what was
-// dropped, because the other one tries again at equal intervals.
+// DeafenToData is Deafen, but the node receives acknowledgements of what it sends, so that it can send more; and after
+// Heal it soon receives what was dropped, because the other one tries again at equal intervals.
 func (n *Node) DeafenToData(ctx context.Context, from *Node) error {
 	if err := from.inside(ctx, "sh", "-c", "echo 1 >/proc/sys/net/ipv4/tcp_thin_linear_timeouts"); err != nil {
 		return err

@@ -39,9 +39,8 @@ type Servers struct {
 	label   string
 }
 
-// A Node is one server, which tests can break. Each method returns when
-// Docker has carried it out; the consequences, such as an election, take
-// longer. Those that break or mend a node are called by one goroutine at a time.
+// A Node is one server, which tests can break. Each method returns when Docker has carried it out; the consequences,
+// such as an election, take longer. Those that break or mend a node are called by one goroutine at a time.
 type Node struct {
 	name      string
 	addr      string // on this machine
@@ -138,10 +137,9 @@ func (s *Servers) Leader(ctx context.Context) (*Node, error) {
 	return nil, fmt.Errorf("no server of %v leads", s)
 }
 
-// Open starts n servers and returns when all of them serve. Their image is the one that the
-// environment variable ZK_IMAGE names, by default the official zookeeper:3.9; they have the sample
-// configuration: tickTime 2000, initLimit 10, syncLimit 5, and the lines that ZK_CONFIG adds, such
-// as enableEagerACLCheck=true. Close must be called.
+// Open starts n servers and returns when all of them serve. Their image is the one that the environment variable
+// ZK_IMAGE names, by default the official zookeeper:3.9; they have the sample configuration: tickTime 2000, initLimit
+// 10, syncLimit 5, and the lines that ZK_CONFIG adds, such as enableEagerACLCheck=true. Close must be called.
 func Open(ctx context.Context, n int) (_ *Servers, err error) {
 	image := cmp.Or(os.Getenv("ZK_IMAGE"), defaultImage)
 	if err := haveImage(ctx, image); err != nil {
