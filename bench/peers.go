@@ -60,8 +60,8 @@ var peers = []contestant{
 		counter.Lock{
 			Name: "floor",
 			What: "not a lock: N nodes are made at once, and deleted one after the other in order. " +
-				"The turn is handed over in the memory of the process, which no lock of several processes can do. No queue " +
-				"with a node for each acquisition can be faster",
+				"The turn is handed over in the memory of the process, which no lock of several processes can do. " +
+				"No queue with a node for each acquisition can be faster",
 			Unsafe: "floor makes N nodes at once and deletes them in order, the minimum cost of\nany queue; " +
 				"its contenders find their turn in memory, not by the server",
 			Formula: counter.Formula{Text: "2", From: "create, delete", Requests: func(n float64) float64 { return 2 * n }},

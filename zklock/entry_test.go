@@ -175,7 +175,9 @@ func TestAServerWithoutContainersGetsAnOrdinaryParent(t *testing.T) {
 	for how, refuse := range map[string]refusal{
 		"-6": says(jute.ErrUnimplemented), "-8": says(jute.ErrBadArguments), "it closes the connection": (*zkserver.Server).LoseRequest,
 	} {
-		for name, connect := range map[string]func(*serverTest, ensemble.Options) *zk.Conn{"zkconn.Connect": (*serverTest).connectWith, "zk.Connect": ordinaryClient} {
+		for name, connect := range map[string]func(*serverTest, ensemble.Options) *zk.Conn{
+			"zkconn.Connect": (*serverTest).connectWith, "zk.Connect": ordinaryClient,
+		} {
 			onServerCase(t, how+", "+name, func(tb *serverTest) {
 				refused := refuse(tb.srv, func(r zkserver.Request) bool { return r.Op == jute.OpCreateContainer }).Every()
 				m := tb.mutexAt("/a/b/c", connect(tb, ensemble.Options{}))

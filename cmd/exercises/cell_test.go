@@ -20,7 +20,7 @@ import (
 func script(t *testing.T, program string) string {
 	t.Helper()
 	if runtime.GOOS == "windows" {
-		t.Skip("needs a shell")
+		t.Skip("the program of the attempt is a shell script here, which Windows does not run")
 	}
 	file := filepath.Join(t.TempDir(), "attempt.test")
 	require.NoError(t, os.WriteFile(file, []byte("#!/bin/sh\n"+program+"\n"), 0o755))

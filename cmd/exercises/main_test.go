@@ -242,7 +242,7 @@ func leftEnglish(text string, stays ...string) []string {
 // The command prepare compiles what a class runs: PATH has a script named go, which records how it is called.
 func TestPrepareCompilesWhatAClassRuns(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("needs a shell")
+		t.Skip("a shell script takes the place of the command go here, and Windows does not run it")
 	}
 	root, dir := rootOf(t), t.TempDir()
 	calls := filepath.Join(dir, "calls")

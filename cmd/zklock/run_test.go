@@ -424,8 +424,8 @@ func TestACommandHasTheTerminal(t *testing.T) {
 	shows(`bash-.*[#$] `)
 	keys("echo status $?\n")
 	shows("status 5")
-	keys("$zklock run -session 40s /q -- sh -c 'trap \"\" TERM; trap \"exit 6\" USR1; echo be''gins; while :; do " +
-		"sleep 0.01; done' &\n")
+	keys("$zklock run -session 40s /q -- sh -c 'trap \"\" TERM; trap \"exit 6\" USR1; echo be''gins; while :; " +
+		"do sleep 0.01; done' &\n")
 	shows("begins")
 	keys("kill -TSTP $!; until [ -n \"$(jobs -s)\" ]; do sleep 0.01; done; bg; kill -USR1 $!; wait $!; echo status $?\n")
 	shows("status 6")

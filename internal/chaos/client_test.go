@@ -309,7 +309,7 @@ func (c *contender) round(deadline time.Time) {
 	for path, m := range c.session.mutexes {
 		err := c.lock(ctx, path, m.Lock)
 		for ; err != nil && ctx.Err() == nil; err = c.lock(ctx, path, m.Lock) {
-			time.Sleep(100 * time.Millisecond) // the servers may be too slow for a lease to be safe
+			time.Sleep(100 * time.Millisecond) // in real time: the servers may be too slow for a lease to be safe
 		}
 		if err != nil {
 			c.log(record{Kind: "problem", Owner: c.owner.String(), Path: paths[path], How: "no turn without faults: " + err.Error()})

@@ -136,8 +136,8 @@ func EphemeralNode(w *World) {
 	}
 	w.Len(nodes, 1, "one contender holds the lock, and there are several nodes")
 	w.Unlock(l, "the holder")
-	w.NoNodes("Unlock has returned, and the holder's node is still there: every other contender waits; Unlock must " +
-		"delete the node")
+	w.NoNodes("Unlock has returned, and the holder's node is still there: every other contender waits; " +
+		"Unlock must delete the node")
 }
 
 // WaiterSleeps has a waiter that must sleep on a watch, and wakes it.

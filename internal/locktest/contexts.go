@@ -55,16 +55,16 @@ var contextCases = []TestCase[*contexts]{
 	{Name: "a waiter whose ctx ends returns an error that wraps it", Group: Liveness, Run: waiterReturns, Basic: true},
 	{Name: "a waiter that gives up leaves the queue", Group: Liveness, Run: waiterLeaves, Basic: true},
 	{Name: "a waiter that gives up lets nobody in and stops nobody", Group: Liveness, Run: waiterBetween, Basic: true},
-	{Name: "a waiter waits until the deadline of its ctx, however often it wakes, and no " +
-		"longer", Group: Liveness, Run: waitsUntilDeadline, Basic: true, Calm: true},
+	{Name: "a waiter waits until the deadline of its ctx, however often it wakes, and no longer",
+		Group: Liveness, Run: waitsUntilDeadline, Basic: true, Calm: true},
 	{Name: "a contender that gave up can lock again", Group: Liveness, Run: locksAgain, Basic: true},
 	{Name: "a ctx that ends after Lock has returned changes nothing", Group: Liveness, Run: endsAfterLock, Basic: true},
 	{Name: "a ctx that has ended before gets no lock", Group: Liveness, Run: endedBefore, Basic: true},
 	{Name: "a waiter that gives up returns though no server answers", Group: Faults, Run: silentServer, Exact: true},
-	{Name: "a request that is answered after ctx has ended leaves nothing " +
-		"behind", Group: Faults, Run: answeredTooLate, Exact: true},
-	{Name: "a waiter that gives up in the instant in which it gets the lock keeps nobody " +
-		"out", Group: Liveness, Run: givesUpAtOnce, Exact: true},
+	{Name: "a request that is answered after ctx has ended leaves nothing behind",
+		Group: Faults, Run: answeredTooLate, Exact: true},
+	{Name: "a waiter that gives up in the instant in which it gets the lock keeps nobody out",
+		Group: Liveness, Run: givesUpAtOnce, Exact: true},
 	{Name: "no goroutine is left when a waiter has given up", Group: Cost, Run: goroutinesOfGivingUp, Exact: true},
 	{Name: "a ctx that has ended before sends nothing", Group: Cost, Run: endedBeforeSendsNothing},
 }

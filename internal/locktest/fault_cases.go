@@ -227,8 +227,7 @@ func (w *World) spoilers() []spoiler {
 		{what: "is carried out, and its reply is lost with the connection", fault: w.Server.LoseReply, onlyBreaks: true},
 	}
 	if w.Subject.Queue { // a lock without a queue has nothing to clean up
-		spoilers = append(spoilers, spoiler{what: "fails, and the first try to clean up is lost with its " +
-			"connection", fault: fail, cleanUpIsLost: true})
+		spoilers = append(spoilers, spoiler{what: "fails, and the first try to clean up is lost with its connection", fault: fail, cleanUpIsLost: true})
 	}
 	return spoilers
 }

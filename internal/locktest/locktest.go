@@ -170,35 +170,35 @@ var lockCases = []TestCase[*World]{
 	{Name: "can be used again after Unlock", Group: Liveness, Run: reuse, Basic: true},
 	{Name: "a waiter sleeps on a watch and does not poll", Group: Liveness, Run: waitersOfTwoLocks, Basic: true},
 	{Name: "TryLock takes a free lock", Group: Liveness, Run: tryLockFree, Basic: true},
-	{Name: "TryLock on a held lock says false at once and leaves nothing " +
-		"behind", Group: Liveness, Run: TryLockHeld, Basic: true},
-	{Name: "Unlock by a contender that does not hold it is ErrNotLocked and frees " +
-		"nothing", Group: Liveness, Run: unlockByNonHolder, Basic: true},
+	{Name: "TryLock on a held lock says false at once and leaves nothing behind",
+		Group: Liveness, Run: TryLockHeld, Basic: true},
+	{Name: "Unlock by a contender that does not hold it is ErrNotLocked and frees nothing",
+		Group: Liveness, Run: unlockByNonHolder, Basic: true},
 	{Name: "contenders get in in the order in which they came", Group: Liveness, Run: QueueOrder, Basic: true, Queue: true},
-	{Name: "a waiter that goes lets nobody in before the holder has let " +
-		"go", Group: Safety, Run: WaiterGoes, Basic: true, Queue: true},
+	{Name: "a waiter that goes lets nobody in before the holder has let go",
+		Group: Safety, Run: WaiterGoes, Basic: true, Queue: true},
 	{Name: "a release between looking and watching is not missed", Group: Liveness, Run: ReleaseBeforeWatch, Basic: true, Exact: true},
-	{Name: "a waiter waits for as long as the holder holds, a day if need " +
-		"be", Group: Safety, Run: LongHold, Basic: true, Calm: true},
-	{Name: "TryLock waits for nobody, whenever another contender takes the " +
-		"lock", Group: Liveness, Run: tryLockRaces, Exact: true},
-	{Name: "Unlock distinguishes its own node from one that another process has " +
-		"made", Group: Safety, Run: idsOfProcesses, Exact: true, Single: true},
+	{Name: "a waiter waits for as long as the holder holds, a day if need be",
+		Group: Safety, Run: LongHold, Basic: true, Calm: true},
+	{Name: "TryLock waits for nobody, whenever another contender takes the lock",
+		Group: Liveness, Run: tryLockRaces, Exact: true},
+	{Name: "Unlock distinguishes its own node from one that another process has made",
+		Group: Safety, Run: idsOfProcesses, Exact: true, Single: true},
 	{Name: "one at a time holds it, contenders of one session", Group: Safety, Run: exclusionInOneSession, Basic: true},
-	{Name: "one at a time holds it, each contender in a session of its " +
-		"own", Group: Safety, Run: exclusionInManySessions, Basic: true},
+	{Name: "one at a time holds it, each contender in a session of its own",
+		Group: Safety, Run: exclusionInManySessions, Basic: true},
 	{Name: "all of many contenders get in, again and again", Group: Liveness, Run: allGetIn, Exact: true},
 	{Name: "missing parents are made", Group: Liveness, Run: MissingParents, Basic: true, Bare: true},
 	{Name: "a holder whose session expires lets the next one in", Group: Faults, Run: ExpiredHolder, Basic: true},
-	{Name: "Unlock after the session expired is ErrNotLocked and touches nobody else's " +
-		"node", Group: Faults, Run: UnlockAfterExpiry, Basic: true},
+	{Name: "Unlock after the session expired is ErrNotLocked and touches nobody else's node",
+		Group: Faults, Run: UnlockAfterExpiry, Basic: true},
 	{Name: "a waiter sends next to nothing while nothing changes", Group: Cost, Run: WaiterIsQuiet},
 	{Name: "no watch is left where nothing is left to wait for", Group: Cost, Run: WatchesLeft, Exact: true},
 	{Name: "no goroutine is left when every contender has let go", Group: Cost, Run: GoroutinesLeft, Exact: true},
 	{Name: "a release wakes exactly as many as predicted", Group: Cost, Run: WakeUps, Exact: true},
 	{Name: "the requests are exactly as many as predicted", Group: Cost, Run: requestCount, Exact: true},
-	{Name: "an error other than node exists is returned and not taken for " +
-		"held", Group: Faults, Run: NoPermission, Bare: true},
+	{Name: "an error other than node exists is returned and not taken for held",
+		Group: Faults, Run: NoPermission, Bare: true},
 	{Name: "a child that is not a contender is ignored", Group: Liveness, Run: ForeignChild, Queue: true, Bare: true},
 	{Name: "an expired session wakes a waiter with an error", Group: Faults, Run: ExpiredWaiter},
 	{Name: "a closed session wakes a waiter with an error", Group: Faults, Run: ClosedWaiter},

@@ -34,25 +34,25 @@ func (s LostReplySubject) Plan() Plan {
 }
 
 var lostReplyCases = []TestCase[*World]{
-	{Name: "the reply to create is lost and Lock goes on with the node that is " +
-		"there", Group: Faults, Run: replyLost, Basic: true},
-	{Name: "the reply to create is lost and a waiter goes on with the node that is " +
-		"there", Group: Faults, Run: waitersReplyLost, Basic: true},
+	{Name: "the reply to create is lost and Lock goes on with the node that is there",
+		Group: Faults, Run: replyLost, Basic: true},
+	{Name: "the reply to create is lost and a waiter goes on with the node that is there",
+		Group: Faults, Run: waitersReplyLost, Basic: true},
 	{Name: "a create that never arrived is sent again", Group: Faults, Run: createLost, Basic: true, Bare: true},
 	{Name: "contenders of one session each find their own node", Group: Faults, Run: eachFindsItsOwn, Basic: true},
 	{Name: "the replies to two creates in a row are lost", Group: Faults, Run: twoRepliesLost, Basic: true},
 	{Name: "the reply to the create of TryLock is lost", Group: Faults, Run: tryLocksReplyLost},
 	{Name: "the search for the node is lost, too", Group: Faults, Run: searchLost},
-	{Name: "no server can be reached for half a minute when the reply to create is " +
-		"lost", Group: Faults, Run: longOutage, Exact: true},
+	{Name: "no server can be reached for half a minute when the reply to create is lost",
+		Group: Faults, Run: longOutage, Exact: true},
 	{Name: "the search begins with a sync", Group: Faults, Run: syncFirst},
 	{Name: "another session's node is not taken for the own one", Group: Safety, Run: anothersCopy},
 	{Name: "the session ends before the search", Group: Faults, Run: sessionEndsBeforeSearch},
 }
 
 var searchForIt = i18n.Text(
-	"the node may be there although create has failed: give each node an id of its own, in its data, and after " +
-		"zk.ErrConnectionClosed look for the node that has it")
+	"the node may be there although create has failed: " +
+		"give each node an id of its own, in its data, and after zk.ErrConnectionClosed look for the node that has it")
 
 // survives waits until a contender has the lock; what says what was lost.
 func (w *World) survives(result <-chan error, what i18n.Text) {
@@ -84,8 +84,8 @@ func replyLost(w *World) {
 }
 
 func waitersReplyLost(w *World) {
-	var what = i18n.Text("the reply to a waiter's create was lost with the connection, and other nodes of its session " +
-		"have ids that begin as its own does")
+	var what = i18n.Text("the reply to a waiter's create was lost with the connection, " +
+		"and other nodes of its session have ids that begin as its own does")
 	holder, holderSession := w.holder()
 	_, middle, _ := w.waiter()
 	l, s := w.Contender()
@@ -276,8 +276,8 @@ func longOutage(w *World) {
 	back = w.CutOff(w.Server.LoseRequest, s, jute.OpSync, jute.OpGetChildren2, jute.OpGetData, jute.OpExists)
 	time.Sleep(2 * time.Minute)
 	back()
-	var what = i18n.Text("the reply to create was lost, no server could be reached for half a minute, and then each " +
-		"request was lost for two")
+	var what = i18n.Text("the reply to create was lost, no server could be reached for half a minute, " +
+		"and then each request was lost for two")
 	// A lock may try again with longer and longer pauses.
 	w.WaitFor(10*time.Minute, func() bool { return len(result) > 0 || s.Sleeps() })
 	w.waitsItsTurn(holder, l, result, made, what)

@@ -60,13 +60,13 @@ var ownersCases = []TestCase[*owners]{
 	{Name: "no owner at all is an error, or an owner like another", Group: Faults, Run: nilOwner},
 	{Name: "two goroutines of one owner that lock at once make one node", Group: Liveness, Run: lockAtOnce, Exact: true},
 	{Name: "a Lock that fails fails no other goroutine of its owner", Group: Faults, Run: lockFailsForOne, Exact: true},
-	{Name: "a Lock during the last Unlock of its owner makes a new " +
-		"node", Group: Liveness, Run: lockDuringUnlock, Exact: true},
+	{Name: "a Lock during the last Unlock of its owner makes a new node",
+		Group: Liveness, Run: lockDuringUnlock, Exact: true},
 	{Name: "TryLock of an owner whose Lock waits is false at once", Group: Liveness, Run: tryLockWhileWaiting},
 	{Name: "a Lock that fails leaves the books clean", Group: Faults, Run: lockFails, Exact: true},
 	{Name: "a TryLock that fails leaves the books clean", Group: Faults, Run: tryLockFails, Exact: true},
-	{Name: "the last Unlock of an owner whose session has expired fails, and the owner can lock " +
-		"again", Group: Faults, Run: expiredOwner},
+	{Name: "the last Unlock of an owner whose session has expired fails, and the owner can lock again",
+		Group: Faults, Run: expiredOwner},
 	{Name: "an owner whose Unlock has failed does not get in without a node", Group: Faults, Run: unlockFails, Exact: true},
 	{Name: "one owner at a time is inside, many owners that lock twice", Group: Safety, Run: manyOwners},
 	{Name: "one owner at a time is inside, many goroutines of each", Group: Safety, Run: manyGoroutines},

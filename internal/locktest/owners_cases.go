@@ -56,8 +56,8 @@ func lastUnlock(w *owners) {
 			w.tryLock(false, stranger, "a stranger, after too few Unlocks,")
 		}
 		w.Unlock(owner, "the owner, for the last time,")
-		w.NoNodes("the owner has unlocked as often as it has locked, and its node is still there: delete it with the " +
-			"last Unlock")
+		w.NoNodes("the owner has unlocked as often as it has locked, and its node is still there: " +
+			"delete it with the last Unlock")
 		w.times(0, owner, "after the last Unlock")
 		w.tryLock(true, another, "another owner, after the last Unlock,")
 		w.Unlock(another, "the other owner")

@@ -90,8 +90,11 @@ func QueueOrder(w *World) {
 }
 
 // WaiterGoes has the waiters between the holder and the last one go, from the back to the front. Each may wake the last
-// waiter. One is a contender, and the others are nodes that another program has made, the first of which holds the lock
-// when the holder has gone. Before the last waiter are as many as a byte cannot count.
+// waiter. One is a contender, and the others are nodes that another program has made. Before the last waiter are as many
+// as a byte cannot count.
+//
+// If the names of those nodes have a contender's form, the first of them stays, and holds the lock when the holder has
+// gone. A lock with names of another form need not take such a node for a contender's.
 func WaiterGoes(w *World) {
 	crowd := 254
 	if w.Server == nil { // it takes a second for each
@@ -107,9 +110,14 @@ func WaiterGoes(w *World) {
 		require.NoError(w, err)
 		others = append(others, node)
 	}
+	goEarly, alike := others, prefix == strings.TrimRight(name, "0123456789")
+	if alike {
+		goEarly = others[1:]
+	}
+
 	last, s, result := w.waiter()
-	for i := len(others) - 1; i >= 0; i-- {
-		require.NoError(w, admin.Delete(others[i], -1))
+	for _, node := range slices.Backward(goEarly) {
+		require.NoError(w, admin.Delete(node, -1))
 		if len(stage.RequestsOf(s)) < 3000 { // else it polls, and has looked often enough
 			w.staysBehind(result)
 		}
@@ -119,6 +127,10 @@ func WaiterGoes(w *World) {
 	after := i18n.Text("the waiter after the one that has gone")
 	w.Waits(result, s, after)
 	w.Unlock(locks[0], "the holder")
+	if alike {
+		w.Waits(result, s, i18n.Textf("a waiter behind %s, which another program has made,", others[0]))
+		require.NoError(w, admin.Delete(others[0], -1))
+	}
 	w.Holds(result, after)
 	w.unlockLast(last, it)
 }

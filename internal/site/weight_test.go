@@ -31,8 +31,7 @@ type wing struct {
 // The wings are in the order of their readers: those of the articles, students and teachers, people
 // who measure, and engineers. What is in no folder of a wing is the rest.
 var wings = []wing{
-	{"the steps", "五个步骤", "01-naive-ephemeral 02-herd-effect 03-sequential-predecessor 04-reentrant " +
-		"05-timeout", "articles", "读文章"},
+	{"the steps", "五个步骤", "01-naive-ephemeral 02-herd-effect 03-sequential-predecessor 04-reentrant 05-timeout", "articles", "读文章"},
 	{"bugs of the articles", "文章的 bug", "internal/bugs", "articles", "读文章"},
 	{"explorer", "探索器", "internal/explore", "articles, classes", "读文章、上课"},
 	{"lab", "实验室", "cmd/lab internal/lab", "articles, classes", "读文章、上课"},

@@ -25,7 +25,7 @@ var articleB = []Bug{
 	{
 		ID: "B4", Step: step5, Kinds: []player.Kind{player.TwoHolders}, Cure: timeout,
 		Title: "a slow holder deletes its successor's key",
-		NoScene: &NoScene{Why: "the server in the lab is a ZooKeeper, and this lock is a key in Redis that expires by a " +
-			"clock of its own", Near: "A2"},
+		NoScene: &NoScene{Why: "the server in the lab is a ZooKeeper, " +
+			"and this lock is a key in Redis that expires by a clock of its own", Near: "A2"},
 	},
 }

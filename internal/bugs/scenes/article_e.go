@@ -8,8 +8,8 @@ var articleE = []Bug{
 		Title: "a paused holder writes after the next one has started",
 		World: oneFault(new(stock).under(predecessor), player.Stop),
 		Kinds: []player.Kind{player.LostAddition}, Search: atRandom, Goal: lostAddition,
-		Substitute: "The lock is step 3's, which is the article's chain without a mistake. Each holder reads a number " +
-			"from /stock, and writes it back with one added.",
+		Substitute: "The lock is step 3's, which is the article's chain without a mistake. " +
+			"Each holder reads a number from /stock, and writes it back with one added.",
 	},
 	{
 		ID: "E2", Step: step5, Cure: (&stock{fenced: true}).under(timeout),

@@ -17,9 +17,9 @@ var articleZ = []Bug{
 		Title: "a check of the holder's node lets a late write pass",
 		World: player.World{Lock: late(byNode).under(complete), Shared: true},
 		Kinds: []player.Kind{player.LostAddition}, Goal: lostAddition,
-		Substitute: "The lock is zklock, and A and B are goroutines of one process. Each holder reads a number from " +
-			"/stock, and writes it back with one added, in a transaction that checks that the holder's node exists. A has a " +
-			"goroutine write, and unlocks without waiting for it.",
+		Substitute: "The lock is zklock, and A and B are goroutines of one process. " +
+			"Each holder reads a number from /stock, and writes it back with one added, in a transaction that checks " +
+			"that the holder's node exists. A has a goroutine write, and unlocks without waiting for it.",
 	},
 	{
 		ID: "Z2", Step: zklockFolder, Cure: late(byGuard).under(complete),

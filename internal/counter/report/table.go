@@ -15,8 +15,8 @@ import (
 // ArticleNaive are article A's times of the naive lock, with which it compares.
 var ArticleNaive = map[int]time.Duration{100: 1625 * time.Millisecond, 1000: 125062 * time.Millisecond}
 
-var EverydayText = i18n.Text("One goroutine alone, which locks 50 times, and 50 goroutines with a session " +
-	"each,\nas 50 processes would have:")
+var EverydayText = i18n.Text("One goroutine alone, which locks 50 times, " +
+	"and 50 goroutines with a session each,\nas 50 processes would have:")
 
 // The first words below the tables.
 var (

@@ -79,31 +79,31 @@ func ofLocks(run func(w *locktest.World)) func(w *election) {
 
 // All cases but one are exact, because a real server may grant another session timeout.
 var electionCases = []locktest.TestCase[*election]{
-	{Name: "a candidate that is alone leads, and its term is the czxid of its " +
-		"node", Group: locktest.Liveness, Run: resting(termIsCzxid), Basic: true, Exact: true},
+	{Name: "a candidate that is alone leads, and its term is the czxid of its node",
+		Group: locktest.Liveness, Run: resting(termIsCzxid), Basic: true, Exact: true},
 	{Name: "Lead returns what its function returns", Group: locktest.Liveness, Run: resting(leadReturns), Basic: true, Exact: true},
-	{Name: "candidates lead one after the other in the order in which they " +
-		"came", Group: locktest.Liveness, Run: ofLocks(locktest.QueueOrder), Basic: true, Exact: true},
-	{Name: "the leader's ctx ends with the caller's, and nobody else leads before it has " +
-		"resigned", Group: locktest.Safety, Run: resting(ctxOfLeader), Basic: true, Exact: true},
+	{Name: "candidates lead one after the other in the order in which they came",
+		Group: locktest.Liveness, Run: ofLocks(locktest.QueueOrder), Basic: true, Exact: true},
+	{Name: "the leader's ctx ends with the caller's, and nobody else leads before it has resigned",
+		Group: locktest.Safety, Run: resting(ctxOfLeader), Basic: true, Exact: true},
 	{Name: "a candidate whose ctx ends leaves the queue", Group: locktest.Liveness, Run: resting(ctxOfCandidate), Basic: true, Exact: true},
 	{Name: "a waiting candidate sleeps", Group: locktest.Liveness, Run: ofLocks(locktest.WaiterSleeps), Basic: true, Exact: true},
-	{Name: "the session of a leader ends, its ctx too, and Lead returns " +
-		"ErrLost", Group: locktest.Faults, Run: resting(leadersSessionEnds), Basic: true, Exact: true},
+	{Name: "the session of a leader ends, its ctx too, and Lead returns ErrLost",
+		Group: locktest.Faults, Run: resting(leadersSessionEnds), Basic: true, Exact: true},
 	{Name: "a leader writes, and a term that has ended writes no more", Group: locktest.Safety, Run: resting(writes), Basic: true, Exact: true},
-	{Name: "the ctx of a leader that is cut off ends before the next one " +
-		"leads", Group: locktest.Safety, Run: leaderCutOff, Exact: true},
-	{Name: "the ctx of a leader whose answer comes late, and that is cut off then, ends before the next one " +
-		"leads", Group: locktest.Safety, Run: leaderLateAnswer, Exact: true},
-	{Name: "a candidate waits for as long as the leader leads, a day if need " +
-		"be", Group: locktest.Safety, Run: longestTerm, Calm: true},
+	{Name: "the ctx of a leader that is cut off ends before the next one leads",
+		Group: locktest.Safety, Run: leaderCutOff, Exact: true},
+	{Name: "the ctx of a leader whose answer comes late, and that is cut off then, ends before the next one leads",
+		Group: locktest.Safety, Run: leaderLateAnswer, Exact: true},
+	{Name: "a candidate waits for as long as the leader leads, a day if need be",
+		Group: locktest.Safety, Run: longestTerm, Calm: true},
 	{Name: "a leader that is cut off for a moment goes on leading", Group: locktest.Faults, Run: resting(leaderShortCut), Exact: true},
 	{Name: "a long term does not end by itself", Group: locktest.Liveness, Run: resting(longTerm), Exact: true},
 	{Name: "the ctx of a leader whose node was deleted ends", Group: locktest.Faults, Run: resting(leadersNodeGoes), Exact: true},
-	{Name: "a write that the old leader has sent and that arrives after the hand-over is " +
-		"refused", Group: locktest.Safety, Run: resting(writeUnderWay), Exact: true},
-	{Name: "a leader whose node's number another leader has now leads and writes no " +
-		"more", Group: locktest.Safety, Run: resting(nameComesAgain), Exact: true},
+	{Name: "a write that the old leader has sent and that arrives after the hand-over is refused",
+		Group: locktest.Safety, Run: resting(writeUnderWay), Exact: true},
+	{Name: "a leader whose node's number another leader has now leads and writes no more",
+		Group: locktest.Safety, Run: resting(nameComesAgain), Exact: true},
 	{Name: "a write that fails for another reason is not ErrStale", Group: locktest.Faults, Run: resting(writeFails), Exact: true},
 	{Name: "a candidate sends next to nothing while nothing changes", Group: locktest.Cost, Run: ofLocks(locktest.WaiterIsQuiet), Exact: true},
 	{Name: "no watch is left where nothing is left to wait for", Group: locktest.Cost, Run: ofLocks(locktest.WatchesLeft), Exact: true},
@@ -113,8 +113,8 @@ var electionCases = []locktest.TestCase[*election]{
 	{Name: "missing parents are made", Group: locktest.Liveness, Run: ofLocks(locktest.MissingParents), Bare: true, Exact: true},
 	{Name: "a candidate that goes lets nobody lead before its turn", Group: locktest.Safety, Run: ofLocks(locktest.WaiterGoes), Bare: true, Exact: true},
 	{Name: "a resignation between the look and the watch is not missed", Group: locktest.Liveness, Run: ofLocks(locktest.ReleaseBeforeWatch), Exact: true},
-	{Name: "a candidate that goes before it is watched lets nobody " +
-		"lead", Group: locktest.Safety, Run: ofLocks(locktest.WaiterGoesBeforeWatch), Exact: true},
+	{Name: "a candidate that goes before it is watched lets nobody lead",
+		Group: locktest.Safety, Run: ofLocks(locktest.WaiterGoesBeforeWatch), Exact: true},
 	{Name: "a resignation while a candidate is cut off is not missed", Group: locktest.Faults, Run: ofLocks(locktest.ReleaseWhileCutOff), Exact: true},
 	{Name: "a closed session wakes a candidate with an error", Group: locktest.Faults, Run: ofLocks(locktest.ClosedWaiter), Exact: true},
 }
@@ -364,9 +364,9 @@ func leaderCutOff(w *election) {
 			w.False(bubble.IsClosed(next.began),
 				"the leader was cut off, and the next one led before the leader's ctx had ended: two leaders")
 		case <-next.began:
-			w.Failf("the leader was cut off, its session has ended, and the next one leads while the leader's ctx has not " +
-				"ended: two leaders; the leader must count the time since it sent the last request that was answered, and end " +
-				"its ctx before the session timeout has passed")
+			w.Failf("the leader was cut off, its session has ended, and the next one leads while the leader's " +
+				"ctx has not ended: two leaders; the leader must count the time since it sent the last request " +
+				"that was answered, and end its ctx before the session timeout has passed")
 		case <-time.After(stage.Patience):
 			w.Failf("the leader is cut off for a minute, and neither does its ctx end nor does the next one lead")
 		}

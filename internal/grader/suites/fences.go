@@ -49,20 +49,20 @@ var fenceCases = []locktest.TestCase[*fences]{
 	{Name: "a lower token is refused and changes nothing", Group: locktest.Safety, Run: lowerIsRefused, Basic: true},
 	{Name: "equal tokens of one holder pass", Group: locktest.Liveness, Run: equalPasses, Basic: true},
 	{Name: "tokens are compared as numbers", Group: locktest.Safety, Run: asNumbers, Basic: true},
-	{Name: "the new holder's first write shuts the old one out, whatever it " +
-		"writes", Group: locktest.Safety, Run: sameValue, Basic: true},
+	{Name: "the new holder's first write shuts the old one out, whatever it writes",
+		Group: locktest.Safety, Run: sameValue, Basic: true},
 	{Name: "a restart forgets no token", Group: locktest.Safety, Run: restart, Basic: true},
 	{Name: "many goroutines write at once and the highest token stays", Group: locktest.Safety, Run: goroutinesAtOnce, Basic: true},
 	{Name: "a write between the check and the store is not overwritten", Group: locktest.Safety, Run: betweenCheckAndStore, Basic: true, Exact: true},
-	{Name: "a higher token is stored though a lower one came in " +
-		"between", Group: locktest.Liveness, Run: lowerInBetween, Exact: true},
-	{Name: "a token that has become stale in between is refused as " +
-		"stale", Group: locktest.Liveness, Run: staleInBetween, Exact: true},
-	{Name: "one write after the other that comes in between makes no token " +
-		"stale", Group: locktest.Liveness, Run: manyInBetween, Exact: true},
+	{Name: "a higher token is stored though a lower one came in between",
+		Group: locktest.Liveness, Run: lowerInBetween, Exact: true},
+	{Name: "a token that has become stale in between is refused as stale",
+		Group: locktest.Liveness, Run: staleInBetween, Exact: true},
+	{Name: "one write after the other that comes in between makes no token stale",
+		Group: locktest.Liveness, Run: manyInBetween, Exact: true},
 	{Name: "a value may be any bytes", Group: locktest.Liveness, Run: anyBytes},
-	{Name: "a request or reply that is lost is not a refusal, and Write can be tried " +
-		"again", Group: locktest.Faults, Run: spoiledWrite, Exact: true},
+	{Name: "a request or reply that is lost is not a refusal, and Write can be tried again",
+		Group: locktest.Faults, Run: spoiledWrite, Exact: true},
 	{Name: "an error of the server is returned", Group: locktest.Faults, Run: fenceNoPermission},
 	{Name: "a write that meets no other sends two requests at most", Group: locktest.Cost, Run: twoRequests},
 	{Name: "a path that is not one is an error, or works", Group: locktest.Faults, Run: fenceBadPaths},
@@ -189,8 +189,8 @@ func sameValue(w *fences) {
 }
 
 func restart(w *fences) {
-	var what = i18n.Text("the store was restarted after token 34; the token must outlive the process: keep it on the " +
-		"znode")
+	var what = i18n.Text("the store was restarted after token 34; the token must outlive the process: " +
+		"keep it on the znode")
 	r, s := w.store()
 	w.mustPass(r, 34, "a", "it is the first")
 	s.Close()
@@ -386,8 +386,8 @@ func spoiledWrite(w *fences) {
 		time.Sleep(2 * time.Minute) // by then the clients are connected again
 		w.mustPass(r, 33, "again", "the holder tries again")
 		ts.Delete(w.at, -1)
-		const what i18n.Text = "the client has been cut off, or has a new session, then somebody has deleted the node, and another " +
-			"process of the store has written"
+		const what i18n.Text = "the client has been cut off, or has a new session, " +
+			"then somebody has deleted the node, and another process of the store has written"
 		for token := int64(41); token < 45; token++ { // each time the node has a version that it has had before
 			w.mustPass(third, token, "of the third", what)
 			for _, store := range []Register{r, other} {

@@ -95,18 +95,18 @@ var readWriteCases = []locktest.TestCase[*readWrite]{
 	{Name: "a reader behind a waiting writer waits", Group: locktest.Liveness, Run: readerBehindWaitingWriter, Basic: true},
 	{Name: "writers take turns in the order in which they came", Group: locktest.Liveness, Run: lockCase(onlyWriters,
 		locktest.QueueOrder), Basic: true},
-	{Name: "readers and writers take turns in the order in which they " +
-		"came", Group: locktest.Liveness, Run: lockCase(writerFirst, locktest.QueueOrder), Basic: true},
-	{Name: "a waiter waits for as long as a writer writes, a day if need " +
-		"be", Group: locktest.Safety, Run: lockCase(writerFirst, locktest.LongHold), Basic: true, Calm: true},
+	{Name: "readers and writers take turns in the order in which they came",
+		Group: locktest.Liveness, Run: lockCase(writerFirst, locktest.QueueOrder), Basic: true},
+	{Name: "a waiter waits for as long as a writer writes, a day if need be",
+		Group: locktest.Safety, Run: lockCase(writerFirst, locktest.LongHold), Basic: true, Calm: true},
 	{Name: "a waiter waits for as long as a reader reads, a day if need be", Group: locktest.Safety, Run: lockCase(readerFirst,
 		locktest.LongHold), Basic: true, Calm: true},
 	{Name: "a writer's node is ephemeral and goes with Unlock", Group: locktest.Liveness, Run: lockCase(onlyWriters,
 		locktest.EphemeralNode), Basic: true},
 	{Name: "a reader's node is ephemeral and goes with RUnlock", Group: locktest.Liveness, Run: lockCase(onlyReaders,
 		locktest.EphemeralNode), Basic: true},
-	{Name: "Unlock of a reader and RUnlock of a writer are ErrNotLocked and delete " +
-		"nothing", Group: locktest.Liveness, Run: wrongRelease, Basic: true},
+	{Name: "Unlock of a reader and RUnlock of a writer are ErrNotLocked and delete nothing",
+		Group: locktest.Liveness, Run: wrongRelease, Basic: true},
 	{Name: "a waiting reader sleeps", Group: locktest.Liveness, Run: lockCase(writerFirst, locktest.WaiterSleeps), Basic: true},
 	{Name: "a waiting writer sleeps", Group: locktest.Liveness, Run: lockCase(readerFirst, locktest.WaiterSleeps), Basic: true},
 	{Name: "the session of a writer ends and the next get in", Group: locktest.Faults, Run: lockCase(writerFirst,
@@ -121,8 +121,8 @@ var readWriteCases = []locktest.TestCase[*readWrite]{
 		locktest.GoroutinesLeft), Exact: true},
 	{Name: "a release wakes exactly the contenders that it concerns", Group: locktest.Cost, Run: wakesTheRightOnes, Exact: true},
 	{Name: "each wait costs two requests", Group: locktest.Cost, Run: readWriteRequests, Exact: true},
-	{Name: "a release wakes one contender where readers and writers take " +
-		"turns", Group: locktest.Cost, Run: lockCase(writerFirst, locktest.WakeUps), Bare: true},
+	{Name: "a release wakes one contender where readers and writers take turns",
+		Group: locktest.Cost, Run: lockCase(writerFirst, locktest.WakeUps), Bare: true},
 	{Name: "nodes of other programs that follow the recipe count", Group: locktest.Liveness, Run: recipesNodes},
 	{Name: "a child that is not a contender is ignored", Group: locktest.Liveness, Run: lockCase(writerFirst,
 		locktest.ForeignChild), Bare: true},
@@ -134,8 +134,8 @@ var readWriteCases = []locktest.TestCase[*readWrite]{
 		locktest.WaiterGoes), Bare: true},
 	{Name: "a waiting writer that goes lets no reader in before its turn", Group: locktest.Safety, Run: lockCase(readerLast,
 		locktest.WaiterGoes), Bare: true},
-	{Name: "a waiting writer that goes lets the readers behind it in to the " +
-		"others", Group: locktest.Liveness, Run: writerGoes},
+	{Name: "a waiting writer that goes lets the readers behind it in to the others",
+		Group: locktest.Liveness, Run: writerGoes},
 	{Name: "a release between the look and the watch is not missed", Group: locktest.Liveness, Run: lockCase(writerFirst,
 		locktest.ReleaseBeforeWatch), Exact: true},
 	{Name: "a waiter that goes before it is watched lets nobody in", Group: locktest.Safety, Run: lockCase(writerFirst,
@@ -152,10 +152,10 @@ var readWriteCases = []locktest.TestCase[*readWrite]{
 		locktest.ExpiredWaiter)},
 	{Name: "a closed session wakes a waiter with an error", Group: locktest.Faults, Run: lockCase(readerFirst,
 		locktest.ClosedWaiter)},
-	{Name: "RUnlock after the session has ended is ErrNotLocked and deletes " +
-		"nothing", Group: locktest.Faults, Run: lockCase(readerFirst, locktest.UnlockAfterExpiry)},
-	{Name: "Unlock after the session has ended is ErrNotLocked and deletes " +
-		"nothing", Group: locktest.Faults, Run: lockCase(onlyWriters, locktest.UnlockAfterExpiry)},
+	{Name: "RUnlock after the session has ended is ErrNotLocked and deletes nothing",
+		Group: locktest.Faults, Run: lockCase(readerFirst, locktest.UnlockAfterExpiry)},
+	{Name: "Unlock after the session has ended is ErrNotLocked and deletes nothing",
+		Group: locktest.Faults, Run: lockCase(onlyWriters, locktest.UnlockAfterExpiry)},
 	{Name: "an error on the way of a reader leaves no node behind", Group: locktest.Faults, Run: lockCase(writerFirst,
 		locktest.ErrorOnTheWay), Exact: true},
 	{Name: "an error on the way of a writer leaves no node behind", Group: locktest.Faults, Run: lockCase(readerFirst,
@@ -304,8 +304,8 @@ func writerBehindReaders(w *readWrite) {
 	w.NothingLeft()
 }
 
-var overtaken = i18n.Text("a writer that came before waits already: a reader waits for the nearest writer before " +
-	"it, also for one that does not hold the lock yet; else writers starve")
+var overtaken = i18n.Text("a writer that came before waits already: a reader waits for the nearest writer before it, " +
+	"also for one that does not hold the lock yet; else writers starve")
 
 func readerBehindWaitingWriter(w *readWrite) {
 	first := w.reader("the first reader")
@@ -432,8 +432,8 @@ func recipesNodes(w *readWrite) {
 		require.NoError(w, err)
 		return node
 	}
-	recipe := i18n.Text("; the recipe names the nodes read- and write-, so that programs of different authors share a " +
-		"lock")
+	recipe := i18n.Text("; " +
+		"the recipe names the nodes read- and write-, so that programs of different authors share a lock")
 	theirs := create("read-")
 	reader, writer := w.reader("a reader"), w.writer("a writer")
 	w.enters(reader, i18n.Textf("while another program's reader holds the lock%s", recipe))

@@ -21,9 +21,8 @@ func InHead(page []byte, element string) []byte {
 }
 
 // The policy of the one file: it may run what is in it, and load nothing.
-const inlinePolicy = "default-src 'none'; script-src 'unsafe-inline' data: blob: 'wasm-unsafe-eval'; style-src " +
-	"'unsafe-inline'; " +
-	"img-src data:; worker-src blob:; base-uri 'none'; form-action 'none'"
+const inlinePolicy = "default-src 'none'; script-src 'unsafe-inline' data: blob: 'wasm-unsafe-eval'; " +
+	"style-src 'unsafe-inline'; img-src data:; worker-src blob:; base-uri 'none'; form-action 'none'"
 
 var (
 	// An element of a page that names one of its files.

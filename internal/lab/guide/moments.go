@@ -92,7 +92,7 @@ func readMoments(text string) (all []moment) {
 // nothingToSee says why there is nothing to see, by the phrase.
 var nothingToSee = map[string]locks.Text{
 	"悲观锁使用不当还可能产生死锁的情况": "Nothing is to be seen here: a scene of the lab has one lock, and a deadlock needs two.",
-	"TreeCache 订阅的代码在源码工程中已经被注释": "Nothing is to be seen here: no lock of this project keeps a copy of the tree, and " +
-		"the article's own lines are a comment.",
+	"TreeCache 订阅的代码在源码工程中已经被注释": "Nothing is to be seen here: " +
+		"no lock of this project keeps a copy of the tree, and the article's own lines are a comment.",
 	"// 这里行使@Test会报错": "Nothing is to be seen here: the test ends the article's program, and the lock has no part in it.",
 }

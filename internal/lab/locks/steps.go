@@ -60,8 +60,8 @@ var stepLocks = []Lock{
 	{
 		Name: "zklock-caching", Group: Steps,
 		Title: "zklock with WithCaching: the node stays",
-		Note: "After five locks in a row with nobody in between, a process keeps its node: it locks without a packet " +
-			"until another one comes.",
+		Note: "After five locks in a row with nobody in between, a process keeps its node: " +
+			"it locks without a packet until another one comes.",
 		Scene: &stories["zklock-caching"].Scene,
 		Subject: func(session time.Duration) player.Subject {
 			return steps.ZklockWith(session, zklock.WithCaching(5*time.Second))

@@ -155,8 +155,8 @@ func EndsBehind(t testing.TB, db *database.DB, table, change, name string, call 
 // Running is how many statements like this one the server runs for others; on PostgreSQL, if wanted, only those that
 // wait for a lock.
 func Running(t testing.TB, db *database.DB, like string, waits bool) (n int) {
-	query := "SELECT count(*) FROM information_schema.processlist " +
-		"WHERE command = 'Query' AND info LIKE ? AND id <> connection_id()"
+	query := "SELECT count(*) FROM information_schema.processlist WHERE command = 'Query' AND info LIKE ? " +
+		"AND id <> connection_id()"
 	if db.Kind == database.PostgreSQL {
 		query = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE ? AND pid <> pg_backend_pid()"
 		if waits {
