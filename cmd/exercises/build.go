@@ -20,31 +20,34 @@ import (
 )
 
 // An archive is a compiled package. An attempt is compiled and linked with the archives that its
-// test needs. This takes half of the time of go test -c, which looks at each package again.
+// test needs. This takes half of the time that go test -c takes, because that looks at each package again.
 type archive struct {
 	name, file string
 	std        bool // of the standard library
 }
 
-// stdMark is in the place of the file of a package of the standard library, in a hand-out's list.
+// stdMark stands, in a hand-out's list, for the archive of a package of the standard library: Go has it on each machine.
 const stdMark = "std"
 
 // goTool prepares a call of go. If the output is to be portable, it is the same in each folder and on each machine.
 func goTool(ctx context.Context, root string, portable bool, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir, cmd.Env = root, append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOTOOLCHAIN=local")
-	if portable {
-		cmd.Env = append(cmd.Env, "GOFLAGS=-trimpath", "CGO_ENABLED=0", "GOTOOLCHAIN="+runtime.Version()) // the last of two counts
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOTOOLCHAIN=local")
+	if portable { // of two settings of a variable, the last one counts
+		cmd.Env = append(cmd.Env, "GOFLAGS=-trimpath", "CGO_ENABLED=0", "GOTOOLCHAIN="+runtime.Version())
 	}
 	return cmd
 }
 
+// knownArchives are those that archivesOf has found, by the root of the repository.
 var knownArchives = struct {
 	sync.Mutex
 	byRoot map[string][]archive
 }{byRoot: make(map[string][]archive)}
 
 // archivesOf returns the archives that attempts, and the tests of the exercises, may need. Go compiles what is missing.
+// For a hand-out of this root they must be portable; then they are not remembered.
 func archivesOf(ctx context.Context, root string, portable bool) (list []archive, err error) {
 	knownArchives.Lock()
 	defer knownArchives.Unlock()
@@ -72,7 +75,7 @@ func archivesOf(ctx context.Context, root string, portable bool) (list []archive
 		if len(f) < 3 {
 			continue // unsafe has no file
 		}
-		list = append(list, archive{f[0], f[2], f[1] == "true"})
+		list = append(list, archive{name: f[0], file: f[2], std: f[1] == "true"})
 	}
 	if !portable {
 		knownArchives.byRoot[root] = list
@@ -133,12 +136,14 @@ func (c *cell) build(ctx context.Context, root string, attempts ...*attempt) (bi
 	if err != nil {
 		return "", err
 	}
+	toolDir := strings.TrimSpace(string(tools))
 	in := func(name string) string { return filepath.Join(c.dir, name) }
 	write := func(name, text string) error { return os.WriteFile(in(name), []byte(text), 0o600) }
 	callTool := func(a *attempt, name string, args ...string) error {
-		return c.call(exec.CommandContext(ctx, filepath.Join(strings.TrimSpace(string(tools)), name), args...), root, a)
+		return c.call(exec.CommandContext(ctx, filepath.Join(toolDir, name), args...), root, a)
 	}
 
+	// The file importcfg tells the compiler and the linker where the archive of each package is.
 	var importcfg strings.Builder
 	for _, p := range list {
 		fmt.Fprintf(&importcfg, "packagefile %s=%s\n", p.name, p.file)
@@ -148,7 +153,8 @@ func (c *cell) build(ctx context.Context, root string, attempts ...*attempt) (bi
 	}
 	var imports, tests string // of the main program
 	for _, a := range attempts {
-		own, object := path.Join("example.com/zklock/docs/exercises", a.id, a.folder), in("lock"+a.id+".a")
+		own := path.Join("example.com/zklock/docs/exercises", a.id, a.folder) // the path of the attempt's package
+		object := in("lock" + a.id + ".a")
 		files := []string{filepath.Join(a.exercise.dir(root), "lock_test.go")}
 		for _, file := range a.files {
 			full, err := filepath.Abs(file)
@@ -158,7 +164,8 @@ func (c *cell) build(ctx context.Context, root string, attempts ...*attempt) (bi
 			files = append(files, full)
 		}
 		slices.Sort(files)
-		if err := callTool(a, "compile", append([]string{"-p", own, "-o", object, "-pack", "-importcfg", in("importcfg")}, files...)...); err != nil {
+		args := append([]string{"-p", own, "-o", object, "-pack", "-importcfg", in("importcfg")}, files...)
+		if err := callTool(a, "compile", args...); err != nil {
 			return "", err
 		}
 		imports += fmt.Sprintf("\tattempt%s %q\n", a.id, own)
@@ -168,6 +175,7 @@ func (c *cell) build(ctx context.Context, root string, attempts ...*attempt) (bi
 		fmt.Fprintf(&importcfg, "packagefile %s=%s\n", own, object)
 	}
 
+	// The main program comes last: it imports the attempts.
 	err = errors.Join(write("main.go", fmt.Sprintf(testMain, imports, tests)), write("importcfg", importcfg.String()))
 	if err != nil {
 		return "", err
@@ -180,8 +188,9 @@ func (c *cell) build(ctx context.Context, root string, attempts ...*attempt) (bi
 	if err != nil {
 		return "", err
 	}
-	// testBinary is set as go test sets it, for testing.Testing.
-	return binary, callTool(attempts[0], "link", "-s", "-w", "-X=testing.testBinary=1", "-importcfg", in("importcfg"), "-o", binary, in("main.a"))
+	// -s and -w leave out what a debugger needs. testBinary is set as go test sets it, for testing.Testing.
+	err = callTool(attempts[0], "link", "-s", "-w", "-X=testing.testBinary=1", "-importcfg", in("importcfg"), "-o", binary, in("main.a"))
+	return binary, err
 }
 
 // call runs the compiler or the linker in the cell. If the attempt does not compile, it is refused.
@@ -203,13 +212,14 @@ func (c *cell) call(tool *exec.Cmd, root string, a *attempt) error {
 	if why := c.over(); why.String() != "" {
 		return refuse("does not compile: %s", why.Text)
 	}
+	// A student reads the names of the files, without the folders that they are in.
 	text := strings.ReplaceAll(out.String(), a.exercise.dir(root)+string(filepath.Separator), "")
 	for name, file := range a.files {
 		if full, err := filepath.Abs(file); err == nil {
 			text = strings.ReplaceAll(text, full+":", name+":")
 		}
 	}
-	if strings.TrimSpace(text) == "" {
+	if strings.TrimSpace(text) == "" { // the tool has failed, and not the attempt
 		return i18n.Errorf("%s: %w", strings.Join(tool.Args[:3], " "), ended)
 	}
 	return refuse("does not compile: %s", firstLines(ownFirst(text), 5))

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -18,11 +17,11 @@ import (
 type exercise struct {
 	number  int
 	folder  string
-	pkg     string // the package clause of its files, by which a student's folder is recognised
+	pkg     string // the package clause of its files, by which grade recognises a student's folder
 	title   i18n.Text
 	shares  []share  // of the points
 	answer  string   // our solution: a file, from the root of the repository
-	imports []string // that this lock needs besides the importable ones
+	imports []string // that this lock needs besides those in importable, which is in folder.go
 	tests   []suite  // of lock_test.go, in the order in which they are graded
 
 	// file is the name of the file that the student writes, if that is data; "" means lock.go.
@@ -39,7 +38,7 @@ type share struct {
 	points int
 }
 
-// lockShares are the shares of an exercise that asks for a lock.
+// lockShares are the shares of an exercise that asks for a lock: the points of each group.
 func lockShares(safety, liveness, faults, cost int) []share {
 	return []share{{locktest.Safety, safety}, {locktest.Liveness, liveness}, {locktest.Faults, faults}, {locktest.Cost, cost}}
 }
@@ -50,47 +49,52 @@ const (
 	fullGroup  locktest.Group = "full"
 )
 
-// nameOf is the name of a group for a reader.
-func nameOf(g locktest.Group) i18n.Text {
-	return i18n.Both(string(g), map[locktest.Group]string{
-		locktest.Safety: "安全性", locktest.Liveness: "活性", locktest.Faults: "故障", locktest.Cost: "代价", basicGroup: "基本", fullGroup: "全部",
-	}[g])
+// chineseGroups are the Chinese names of the groups.
+var chineseGroups = map[locktest.Group]string{
+	locktest.Safety: "安全性", locktest.Liveness: "活性", locktest.Faults: "故障", locktest.Cost: "代价", basicGroup: "基本", fullGroup: "全部",
 }
 
-func otherShares(basic, full int) []share { return []share{{basicGroup, basic}, {fullGroup, full}} }
+// nameOf is the name of a group for a reader.
+func nameOf(g locktest.Group) i18n.Text { return i18n.Both(string(g), chineseGroups[g]) }
 
 // A suite is one test function of lock_test.go and the cases that it runs.
 type suite struct {
-	test   string // "" if an entry's grade needs no test
-	all    []string
+	test   string
+	all    []string                  // the names of the cases
 	basic  []string                  // the cases that are graded first
 	groups map[string]locktest.Group // by the name of the case
 	zh     map[string]string         // by the name of the case, its gloss in Chinese
 }
 
 func suiteOf(test string, full, basic locktest.Suite) suite {
-	return suite{test, locktest.Names(full), locktest.Names(basic), locktest.Groups(full), full.Plan().Glosses}
+	return suite{test: test, all: locktest.Names(full), basic: locktest.Names(basic),
+		groups: locktest.Groups(full), zh: full.Plan().Glosses}
 }
 
 // scheduleSuite is the suite that plays every schedule. Its cases come last: those of
 // the other suites have the better words.
 func scheduleSuite(folder string) suite {
 	s := suites.ScheduleSubject{Folder: folder}
-	return suite{"TestSchedules", locktest.Names(s), nil, locktest.Groups(s), s.Plan().Glosses}
+	return suite{test: "TestSchedules", all: locktest.Names(s), groups: locktest.Groups(s), zh: s.Plan().Glosses}
 }
 
 // otherSuite is a suite of an exercise that does not ask for a lock.
 func otherSuite(test string, all, basic []i18n.Text) suite {
 	s := suite{test: test, groups: make(map[string]locktest.Group), zh: make(map[string]string)}
 	for _, c := range all {
-		s.all, s.groups[c.String()], s.zh[c.String()] = append(s.all, c.String()), fullGroup, c.In(i18n.Chinese)
+		name := c.String()
+		s.all = append(s.all, name)
+		s.groups[name] = fullGroup
+		s.zh[name] = c.In(i18n.Chinese)
 	}
-	for _, c := range basic {
-		s.basic, s.groups[c.String()] = append(s.basic, c.String()), basicGroup
+	for _, c := range basic { // these are in all, too
+		s.basic = append(s.basic, c.String())
+		s.groups[c.String()] = basicGroup
 	}
 	return s
 }
 
+// lockSuite has the cases for every lock. Some are for a fair queue alone.
 func lockSuite(queue bool) suite {
 	return suiteOf("TestLock", locktest.Subject{Queue: queue}, locktest.Subject{Queue: queue, Level: locktest.Basic})
 }
@@ -105,6 +109,12 @@ var basicOwners = []string{
 	"a second Lock by the same owner costs no request",
 	"owners with equal names are distinct",
 	"no owner at all is an error, or an owner like another",
+}
+
+func ownersSuite() suite {
+	s := suiteOf("TestOwners", locktest.OwnersSubject{}, locktest.OwnersSubject{})
+	s.basic = basicOwners // no level of OwnersSubject has these alone
+	return s
 }
 
 const step3 = "example.com/zklock/03-sequential-predecessor"
@@ -128,8 +138,7 @@ var exercises = []*exercise{
 	{
 		number: 4, folder: "_04-reentrant", pkg: "reentrant", title: "the owner may lock again",
 		shares: lockShares(5, 4, 4, 2), answer: "04-reentrant/lock.go", imports: []string{step3},
-		tests: []suite{lockSuite(true), {"TestOwners", locktest.Names(locktest.OwnersSubject{}), basicOwners,
-			locktest.Groups(locktest.OwnersSubject{}), locktest.OwnersSubject{}.Plan().Glosses}, scheduleSuite("04-reentrant")},
+		tests: []suite{lockSuite(true), ownersSuite(), scheduleSuite("04-reentrant")},
 	},
 	{
 		number: 5, folder: "_05-give-up", pkg: "giveup", title: "give up in time",
@@ -169,7 +178,7 @@ var exercises = []*exercise{
 	},
 	{
 		number: 11, folder: "_11-break-this-lock", pkg: "breakthis", title: "break this lock",
-		shares: otherShares(8, 10), answer: "docs/exercises/_11-break-this-lock/.solution/answers.txt",
+		shares: []share{{basicGroup, 8}, {fullGroup, 10}}, answer: "docs/exercises/_11-break-this-lock/.solution/answers.txt",
 		file: counterexample.File, grade: gradeLinks,
 		tests: []suite{breakingSuite()},
 	},
@@ -205,7 +214,7 @@ func (e *exercise) names() (all []string) {
 	return all
 }
 
-// caseOf is a case for a reader. In Chinese it is the gloss, and then the name, which is English.
+// caseOf is the name of a case for a reader. In Chinese it is the gloss, and then the name, which is English.
 func (e *exercise) caseOf(name string) i18n.Text {
 	for _, s := range e.tests {
 		if zh := s.zh[name]; zh != "" {
@@ -229,13 +238,14 @@ func (e *exercise) dir(root string) string { return filepath.Join(root, "docs", 
 
 // find returns the exercise that an argument names: its number or its folder.
 func find(arg string) (*exercise, error) {
-	name := filepath.Base(filepath.Clean(arg))
-	n, err := strconv.Atoi(arg)
+	folder := strings.TrimLeft(filepath.Base(filepath.Clean(arg)), "_")
+	n, notANumber := strconv.Atoi(arg)
 	for _, e := range exercises {
-		if err == nil && e.number == n || strings.TrimLeft(e.folder, "_") == strings.TrimLeft(name, "_") {
+		isNumber := notANumber == nil && e.number == n
+		if isNumber || strings.TrimLeft(e.folder, "_") == folder {
 			return e, nil
 		}
 	}
-	return nil, i18n.Errorf("there is no exercise %q: give a number from 1 to %d", arg,
-		slices.MaxFunc(exercises, func(a, b *exercise) int { return a.number - b.number }).number)
+	last := exercises[len(exercises)-1]
+	return nil, i18n.Errorf("there is no exercise %q: give a number from 1 to %d", arg, last.number)
 }

@@ -21,20 +21,22 @@ import (
 type limits struct {
 	time    time.Duration // of the processor: to build, and again to run
 	memory  int64         // in bytes, of all processes of the attempt together
-	begin   time.Duration // of the processor, to run each init; 0: beginning
-	waiting time.Duration // while nothing of the attempt can run; 0: no limit
-	ceiling time.Duration // of the clock: then the machine is too busy to grade; 0: busyFactor times as much as time
+	begin   time.Duration // of the processor, to run each init; 0: as long as beginning, in run.go
+	waiting time.Duration // in which nothing of the attempt can run; 0: no limit
+	ceiling time.Duration // of the clock: after it, the machine is too busy to grade; 0: busyFactor times as much as time
 }
 
 // busyFactor is how much slower than an idle machine the grading machine may be.
 const busyFactor = 10
 
+// clock is how long a cell may live.
 func (l limits) clock() time.Duration { return cmp.Or(l.ceiling, busyFactor*l.time) }
 
 const (
-	maxProcesses = 32                    // that live at once
+	maxProcesses = 32                    // that live at once; an attempt needs one
 	beat         = 50 * time.Millisecond // between two looks at what the cell uses
 	cellVariable = "EXERCISES_CELL"      // in the environment of every process of a cell
+	maxOutput    = 64 << 10              // bytes of a process's output that are kept
 )
 
 // tooBusy says that the machine has not given an attempt the time to be graded.
@@ -61,7 +63,7 @@ type cell struct {
 	why   ending
 }
 
-// An ending is why a cell is over; the text is empty if it is not.
+// An ending is the reason why a cell is over. Its text is empty while the cell is not over.
 type ending struct {
 	i18n.Text
 	busy    bool // the machine was too busy; nothing is wrong with the attempt
@@ -113,27 +115,28 @@ func (c *cell) watch(ctx context.Context) {
 	defer ceiling.Stop()
 	ticks := time.NewTicker(beat)
 	defer ticks.Stop()
-	var waited time.Duration
+	var waited time.Duration // since some process could run
 	for {
 		select {
 		case <-ctx.Done():
 			c.stop(ending{Text: "it was interrupted"})
 			return
 		case <-ceiling.C:
-			used := c.usage()
+			got := c.usage().time.Round(10 * time.Millisecond)
+			advice := 2 * c.clock() / busyFactor // with this -limit, the ceiling is twice as high
 			c.stop(ending{busy: true, Text: i18n.Textf(
 				"nothing was graded: the machine is too busy. In %v the attempt has got %v of processor time, and may use %v. "+
-					"Try again, or wait longer with -limit %v",
-				c.clock(), used.time.Round(10*time.Millisecond), c.time, 2*c.clock()/busyFactor)})
+					"Try again, or wait longer with -limit %v", c.clock(), got, c.time, advice)})
 			return
 		case <-ticks.C:
 		}
 		used := c.usage()
-		if waited += beat; !used.waits {
+		waited += beat
+		if !used.waits {
 			waited = 0
 		}
 		switch {
-		case used.time > c.time, c.waiting > 0 && waited > c.waiting:
+		case used.time > c.time, c.waiting > 0 && waited > c.waiting: // it spins, or it waits for nothing
 			c.stop(ending{endless: true, Text: i18n.Textf("it has not come to an end in %v of processor time", c.time)})
 		case used.memory > c.memory:
 			c.stop(ending{Text: i18n.Textf("it uses more than %s of memory", bytesOf(c.memory))})
@@ -147,8 +150,8 @@ func (c *cell) watch(ctx context.Context) {
 type resources struct {
 	memory    int64 // in bytes
 	processes int
-	time      time.Duration // of the processor, by those that have ended, too
-	waits     bool          // none of them runs, or could run
+	time      time.Duration // of the processor; it includes that of processes that have ended
+	waits     bool          // no process runs, or could run
 }
 
 // usage sums up what the processes of the cell use.
@@ -158,7 +161,9 @@ func (c *cell) usage() resources {
 	all := resources{time: c.spent, waits: true}
 	for pid := range c.live {
 		u := groupUsage(pid)
-		all.memory, all.processes, all.time = all.memory+u.memory, all.processes+u.processes, all.time+u.time
+		all.memory += u.memory
+		all.processes += u.processes
+		all.time += u.time
 		all.waits = all.waits && u.waits
 	}
 	return all
@@ -176,8 +181,9 @@ func (c *cell) close() {
 func (c *cell) command(program string, args, env []string) *exec.Cmd {
 	cmd := exec.Command(program, args...)
 	cmd.Env = append(env, cellVariable+"="+c.id)
-	// More than a process can use before the watch, which may be late, ends the cell.
-	confine.Limit(cmd, 1+2*int(c.time.Seconds()), c.memory)
+	// The system's limit is higher than the cell's, so that watch, which may be late, ends the cell and gives the reason.
+	seconds := 1 + 2*int(c.time.Seconds())
+	confine.Limit(cmd, seconds, c.memory)
 	return cmd
 }
 
@@ -194,7 +200,7 @@ func (c *cell) started(pid int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.live[pid] = true
-	if c.why.String() != "" {
+	if c.why.String() != "" { // the cell is over, and stop has not seen this process
 		confine.KillGroup(pid)
 	}
 }
@@ -210,7 +216,8 @@ func (c *cell) done(pid int) {
 	}
 }
 
-// run runs a process and, when it has ended, ends all that it has started. Err is why it does not start.
+// run runs a process and, when it has ended, ends all that it has started. Ended is the error of its end, and err
+// says why it does not start.
 func (c *cell) run(cmd *exec.Cmd) (ended, err error) {
 	cmd.WaitDelay = time.Minute // for output that a process outside the group keeps open
 	if err := cmd.Start(); err != nil {
@@ -227,8 +234,9 @@ func (c *cell) run(cmd *exec.Cmd) (ended, err error) {
 
 // bare is the environment of an attempt's process.
 func (c *cell) bare() []string {
+	collect := c.memory * 3 / 4 // Go collects garbage at this size, before the attempt is over its limit
 	env := []string{"HOME=" + c.dir, "TMPDIR=" + c.dir, "TMP=" + c.dir, "TEMP=" + c.dir, "USERPROFILE=" + c.dir,
-		"GOMEMLIMIT=" + strconv.FormatInt(c.memory*3/4, 10)}
+		"GOMEMLIMIT=" + strconv.FormatInt(collect, 10)}
 	if root, ok := os.LookupEnv("SystemRoot"); ok { // Windows starts no program without it
 		env = append(env, "SystemRoot="+root)
 	}
@@ -240,7 +248,7 @@ func (c *cell) bare() []string {
 type capped struct{ kept bytes.Buffer }
 
 func (w *capped) Write(b []byte) (int, error) {
-	if room := 64<<10 - w.kept.Len(); room > 0 { // in bytes
+	if room := maxOutput - w.kept.Len(); room > 0 {
 		w.kept.Write(b[:min(room, len(b))])
 	}
 	return len(b), nil
@@ -248,6 +256,7 @@ func (w *capped) Write(b []byte) (int, error) {
 
 func (w *capped) String() string { return w.kept.String() }
 
+// bytesOf is a number of bytes for a reader, in the largest unit that divides it.
 func bytesOf(n int64) string {
 	if n%(1<<30) == 0 {
 		return fmt.Sprintf("%d GiB", n>>30)

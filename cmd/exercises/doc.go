@@ -1,9 +1,8 @@
 // Command exercises grades the exercises in docs/exercises. The README there is for students and
 // lecturers; this is for authors of exercises.
 //
-// An exercise is an entry in the catalog (catalog.go) and a folder docs/exercises/_NN-name. The
-// underscore keeps the stub out of ./..., and go test ./docs/exercises/_NN-name works all the
-// same. The folder has
+// An exercise is an entry in the catalog (catalog.go) and a folder docs/exercises/_NN-name. The underscore keeps the
+// stub out of ./..., and go test ./docs/exercises/_NN-name works all the same. The folder has
 //
 //	README.md     goal, primer, article, conditions for being done, points, "Ours has N lines"
 //	lock.go       the stub: it compiles, and its functions return errNotWritten. The
@@ -30,11 +29,10 @@
 // belongs to a group, which has a share of the points. The basic cases of all suites are graded
 // first, then the others; of the failures, one that shows two holders comes first.
 //
-// An attempt is the Go files of a folder without its tests. readAttempt refuses one that imports
-// what a lock does not need. grade compiles it with our test, links both with archives of what they
-// need (build.go) into a test binary, and asks that for one case after the other, through
-// runner.Remote, in a cell (limits, process group, no network). The process of the binary never
-// says which cases there are.
+// An attempt is the Go files of a folder without its tests. readAttempt refuses one that imports what a lock does not
+// need. grade compiles it with our test, links both with archives of what they need (build.go) into a test binary,
+// and asks that for one case after the other, through runner.Remote, in a cell (limits, process group, no network).
+// The process of the binary never says which cases there are.
 //
 // If the student is to write data, the entry names the file, and a function grade that judges the
 // cases in place of lock_test.go: it goes through grading.each, and calls passes or fails for each.
@@ -43,10 +41,9 @@
 // sentence is written in both languages where it is made, as an i18n.Text, and is printed in one of
 // them at the end. What a program reads, CSV and JSON (formats.go), is English.
 //
-// The proof: go test ./cmd/exercises looks at pages, stubs and mutants without building them, and
-// grades a few attempts. With ZKLOCK_TESTS=landing, which .ci/run sets, it builds and grades each:
-// the stub fails, the solution passes, each mutant fails the case that it names, each wrong attempt
-// gets its message, and hostile attempts cost their own points only. After a change to a case, set
-// ZKLOCK_TESTS=long: it grades all attempts of readers, and runs the solutions with the race
-// detector, too. After a change to a stub, add -update.
+// The proof: go test ./cmd/exercises looks at pages, stubs and mutants without building them, and grades a few
+// attempts. With ZKLOCK_TESTS=landing, which .ci/run sets, it builds and grades each: the stub fails, the solution
+// passes, each mutant fails the case that it names, each wrong attempt gets its message, and hostile attempts cost
+// their own points only. After a change to a case, set ZKLOCK_TESTS=long: it grades all attempts of readers, and runs
+// the solutions with the race detector, too. After a change to a stub, add -update.
 package main

@@ -31,10 +31,12 @@ const (
 type attempt struct {
 	*exercise
 	dir   string
-	files map[string]string                 // name to path
-	hash  string                            // of names and texts; line ends make no difference
-	id    string                            // its number in the program that many attempts are built as; "": it is built alone
-	built func() (binary string, err error) // builds that program; nil: the attempt is built alone
+	files map[string]string // name to path
+	hash  string            // of names and texts; line ends make no difference
+
+	// Tests build many attempts as one program. Alone, an attempt has neither of these.
+	id    string // its number in that program
+	built func() (binary string, err error)
 }
 
 // A refusal says why an attempt is not run. It costs the attempt its points.
@@ -54,7 +56,7 @@ func readAttempt(dir string, asked *exercise) (*attempt, error) {
 	if asked == nil {
 		asked = ofData(entries)
 	}
-	kind := cmp.Or(asked, anyLock) // says which files belong to the attempt, also while the exercise is not known
+	kind := cmp.Or(asked, anyLock) // it says which files belong to the attempt, also if the exercise is not known yet
 	a := &attempt{exercise: asked, dir: dir, files: make(map[string]string)}
 	r := &reading{attempt: a, data: kind.file != "", sum: sha256.New(), fset: token.NewFileSet()}
 	for _, entry := range entries {
@@ -65,18 +67,19 @@ func readAttempt(dir string, asked *exercise) (*attempt, error) {
 		if entry.IsDir() || !kind.owns(name) {
 			continue
 		}
-		tooMuch, err := r.readFile(entry)
+		tooLarge, err := r.readFile(entry)
 		if err != nil {
 			return nil, err
 		}
-		if tooMuch {
+		if tooLarge {
 			break
 		}
 	}
 	a.hash = fmt.Sprintf("%x", r.sum.Sum(nil))
+
 	bad := r.bad
 	switch {
-	case len(a.files) == 0 && bad == nil && !r.data: // the stub of an exercise that asks for data may be nothing
+	case len(a.files) == 0 && bad == nil && !r.data: // an exercise that asks for data may have no file before it is begun
 		return nil, i18n.Errorf("%s has no Go files: copy the exercise's %s into it", dir, kind.writes())
 	case a.exercise == nil && bad != nil:
 		return nil, bad
@@ -102,15 +105,16 @@ type reading struct {
 	size    int64 // of the files together, in bytes
 	fset    *token.FileSet
 	parsed  []*ast.File
-	bad     error // refusals, of which the first counts; a later file may say which exercise this is
+	bad     error // refusals, of which the first counts; it goes on, because a later file may say which exercise this is
 }
 
 func (r *reading) refuse(format string, args ...any) {
 	r.bad = errors.Join(r.bad, refuse(format, args...))
 }
 
-// readFile reads a file of the attempt, and refuses the attempt if it must not have such a file.
-func (r *reading) readFile(entry fs.DirEntry) (tooMuch bool, err error) {
+// readFile reads a file of the attempt, and refuses the attempt if it must not have such a file. If the attempt is too
+// large, no further file may be read.
+func (r *reading) readFile(entry fs.DirEntry) (tooLarge bool, err error) {
 	name := entry.Name()
 	if !entry.Type().IsRegular() {
 		r.refuse("%s is not a regular file", name)
@@ -180,7 +184,7 @@ func (e *exercise) begun(dir string) bool {
 	return slices.ContainsFunc(entries, func(entry fs.DirEntry) bool { return !entry.IsDir() && e.owns(entry.Name()) })
 }
 
-// findAll returns the exercises of a list such as 1,2,3; none for an empty list.
+// findAll returns the exercises of a list such as 1,2,3. An empty list has none.
 func findAll(list string) (found []*exercise, err error) {
 	for name := range strings.SplitSeq(list, ",") {
 		if name = strings.TrimSpace(name); name == "" {
@@ -248,16 +252,20 @@ func (a *attempt) allowed(fset *token.FileSet, f *ast.File) error {
 
 	var bad error
 	ast.Inspect(f, func(n ast.Node) bool {
-		if s, ok := n.(*ast.SelectorExpr); ok && bad == nil {
-			if x, ok := s.X.(*ast.Ident); ok && clientNames[x.Name] {
-				switch {
-				case s.Sel.Name == "NewLock" || s.Sel.Name == "Lock":
-					bad = refuse("%s: %s.%s is the client's own lock, and this exercise is to write one", fset.Position(s.Pos()), x.Name, s.Sel.Name)
-				case dials(s.Sel.Name):
-					bad = refuse("%s: %s.%s opens a connection of its own, and a lock uses the one that New is given",
-						fset.Position(s.Pos()), x.Name, s.Sel.Name)
-				}
-			}
+		s, ok := n.(*ast.SelectorExpr)
+		if !ok || bad != nil {
+			return true
+		}
+		x, ok := s.X.(*ast.Ident)
+		if !ok || !clientNames[x.Name] {
+			return true
+		}
+		switch name := s.Sel.Name; {
+		case name == "NewLock" || name == "Lock":
+			bad = refuse("%s: %s.%s is the client's own lock, and this exercise is to write one", fset.Position(s.Pos()), x.Name, name)
+		case dials(name):
+			bad = refuse("%s: %s.%s opens a connection of its own, and a lock uses the one that New is given",
+				fset.Position(s.Pos()), x.Name, name)
 		}
 		return true
 	})
@@ -277,10 +285,11 @@ func findAttempts(dir string, asked []*exercise) (found []string, err error) {
 		return nil, i18n.Errorf("%s is not a folder: give the folder with the student's files", dir)
 	}
 	entries, _ := os.ReadDir(dir)
+	_, err = os.Stat(filepath.Join(dir, path.Base(stubsFile)))
+	isDocsExercises := err == nil // only that folder has this file; it has attempts, and is none
 	begunHere := func(e *exercise) bool { return e.begun(dir) }
-	ofAsked := slices.ContainsFunc(asked, begunHere) || len(asked) == 0 && ofData(entries) != nil
-	_, missing := os.Stat(filepath.Join(dir, path.Base(stubsFile))) // only docs/exercises itself has this file
-	if missing != nil && (begunHere(anyLock) || ofAsked) {
+	isAttempt := begunHere(anyLock) || slices.ContainsFunc(asked, begunHere) || len(asked) == 0 && ofData(entries) != nil
+	if isAttempt && !isDocsExercises {
 		return []string{dir}, nil
 	}
 	for _, base := range []string{dir, filepath.Join(dir, "docs", "exercises")} {
@@ -288,7 +297,7 @@ func findAttempts(dir string, asked []*exercise) (found []string, err error) {
 			if len(asked) > 0 && !slices.Contains(asked, e) {
 				continue
 			}
-			for _, name := range []string{e.folder, strings.TrimPrefix(e.folder, "_")} {
+			for _, name := range []string{e.folder, strings.TrimPrefix(e.folder, "_")} { // as students copy it, with and without _
 				if e.begun(filepath.Join(base, name)) {
 					found = append(found, filepath.Join(base, name))
 					break
@@ -302,6 +311,7 @@ func findAttempts(dir string, asked []*exercise) (found []string, err error) {
 	return nil, i18n.Errorf("%s has no attempt: neither a file of one nor a folder such as %s", dir, exercises[0].folder)
 }
 
+// firstLines returns up to n lines of a text, without the blank lines before them.
 func firstLines(text string, n int) string {
 	lines := strings.SplitN(strings.TrimSpace(text), "\n", n+1)
 	return strings.Join(lines[:min(n, len(lines))], "\n")

@@ -24,8 +24,8 @@ type format struct {
 // formats declares the flags that name these files.
 func formats(flags *flag.FlagSet) []format {
 	return []format{
-		{flags.String("csv", "", i18n.FlagUsage("write the results to this `file`")), writeCSV},
-		{flags.String("json", "", i18n.FlagUsage("write all that is known of the results to this `file`")), writeJSON},
+		{file: flags.String("csv", "", i18n.FlagUsage("write the results to this `file`")), write: writeCSV},
+		{file: flags.String("json", "", i18n.FlagUsage("write all that is known of the results to this `file`")), write: writeJSON},
 	}
 }
 
@@ -40,7 +40,8 @@ func checkWritable(list []format) error {
 		if err != nil {
 			return i18n.Errorf("the results cannot be written: %w", err)
 		}
-		if err = file.Close(); missing != nil {
+		err = file.Close()
+		if missing != nil { // this call has made it
 			err = errors.Join(err, os.Remove(*f.file))
 		}
 		if err != nil {
@@ -63,15 +64,15 @@ func writeAll(list []format, g grades) (err error) {
 
 // writeCSV writes a line for each attempt. The sum of a student is on each line of the student.
 func writeCSV(f io.Writer, g grades) error {
-	w := csv.NewWriter(f)
-	total := make(map[string]sum)
+	w := csv.NewWriter(f) // its Error, at the end, has the error of any Write
+	sums := make(map[string]sum)
 	for _, s := range g.Sums {
-		total[s.Student] = s
+		sums[s.Student] = s
 	}
 	w.Write([]string{"student", "exercise", "folder", "points", "of", "student_points", "student_of",
 		"safety", "liveness", "faults", "cost", "full", "passed", "cases", "seconds", "first_failing_case", "words", "why"})
 	for _, r := range g.Rows {
-		s := total[r.Student]
+		s := sums[r.Student]
 		var first failure
 		if len(r.Failed) > 0 {
 			first = r.Failed[0]
@@ -80,7 +81,8 @@ func writeCSV(f io.Writer, g grades) error {
 		if r.Ungraded {
 			full, passed = "", ""
 		}
-		w.Write([]string{csvText(r.Student), strconv.Itoa(r.number), r.folder, r.inPoints(), strconv.Itoa(r.Of), s.inPoints(), strconv.Itoa(s.Of),
+		points, total := pointsText(r.Points, r.Ungraded), pointsText(s.Points, s.Ungraded)
+		w.Write([]string{csvText(r.Student), strconv.Itoa(r.number), r.folder, points, strconv.Itoa(r.Of), total, strconv.Itoa(s.Of),
 			r.pointsOf(locktest.Safety), r.pointsOf(locktest.Liveness), r.pointsOf(locktest.Faults), r.pointsOf(locktest.Cost),
 			full, passed, strconv.Itoa(r.Cases), strconv.FormatFloat(r.Took, 'f', 2, 64), first.Case,
 			csvText(firstLines(first.Words.String(), 1)), csvText(firstLines(r.Why.String(), 1))})
@@ -134,7 +136,8 @@ type failureJSON struct {
 func (r row) json() attemptJSON {
 	a := attemptJSON{Folder: r.folder, result: r.result, Why: r.Why.String()}
 	if !r.Ungraded {
-		a.Points, a.Passed = &r.Points, &r.Passed
+		a.Points = &r.Points
+		a.Passed = &r.Passed
 	}
 	for _, f := range r.Failed {
 		a.Failed = append(a.Failed, failureJSON{f, f.Words.String()})
@@ -144,7 +147,7 @@ func (r row) json() attemptJSON {
 
 // writeJSON writes all that is known of the results.
 func writeJSON(w io.Writer, g grades) error {
-	students := []studentJSON{}
+	students := []studentJSON{} // not nil: an empty list is [] in JSON, and not null
 	for _, s := range g.Sums {
 		student := studentJSON{Student: s.Student, Of: s.Of, Attempts: s.Attempts, Exercises: []attemptJSON{}}
 		if !s.Ungraded {

@@ -34,7 +34,9 @@ func handedOut(root string) bool {
 
 // handOut writes a hand-out into a folder, which must be empty or missing.
 func (a *app) handOut(ctx context.Context, dir string) error {
-	if list, err := os.ReadDir(dir); dir == "" || err == nil && len(list) > 0 {
+	list, missing := os.ReadDir(dir)
+	isOccupied := missing == nil && len(list) > 0
+	if dir == "" || isOccupied {
 		return i18n.Errorf("%q is not a new folder: go run ./cmd/exercises hand-out DIR", dir)
 	}
 	dir, err := filepath.Abs(dir)
@@ -68,8 +70,8 @@ func copyFile(to, from string) error {
 // writeBuilt writes the grader, and the archives for an attempt.
 func (a *app) writeBuilt(ctx context.Context, dir string) error {
 	grader := filepath.Join(dir, builtFolder)
-	if out, err := goTool(ctx, a.root, true, "build", "-o", filepath.Join(grader, "exercises"),
-		"./cmd/exercises").CombinedOutput(); err != nil {
+	build := goTool(ctx, a.root, true, "build", "-o", filepath.Join(grader, "exercises"), "./cmd/exercises")
+	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	list, err := archivesOf(ctx, a.root, true)
@@ -92,12 +94,13 @@ func (a *app) writeBuilt(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
+	// Only this version of Go can read the archives.
 	goMod := strings.Replace(string(unixLines(module)), "\n\nrequire", "\n\ntoolchain "+runtime.Version()+"\n\nrequire", 1)
-	for name, text := range map[string]string{builtList: builtFiles.String(), "go.mod": goMod,
-		"cmd/exercises/main.go": strings.Replace(builtMain, "GRADER", builtFolder+"/exercises", 1)} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			return err
-		}
+	program := strings.Replace(builtMain, "GRADER", builtFolder+"/exercises", 1)
+	write := func(name, text string) error { return os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644) }
+	err = errors.Join(write(builtList, builtFiles.String()), write("go.mod", goMod), write("cmd/exercises/main.go", program))
+	if err != nil {
+		return err
 	}
 	a.print("%s is ready. In it: go run ./cmd/exercises next\n", dir)
 	return nil

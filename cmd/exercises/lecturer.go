@@ -5,6 +5,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"os/exec"
@@ -24,17 +25,14 @@ import (
 type grades struct {
 	Rows     []row
 	Sums     []sum
-	Asked    []*exercise   // to be handed in: the exercises that were asked for, or all that any student has handed in
+	Asked    []*exercise   // that count: those of the flag -exercise, or all at which any student has an attempt
 	language i18n.Language // of the table; the files for programs are in English
 }
 
-// Say says it in the reader's language.
+// Say formats a sentence in the reader's language.
 func (g grades) Say(format string, args ...any) string {
 	return i18n.Textf(format, args...).In(g.language)
 }
-
-// In is a text in the reader's language.
-func (g grades) In(t i18n.Text) string { return t.In(g.language) }
 
 // A row is the result of one attempt of one student.
 type row struct {
@@ -47,7 +45,7 @@ type row struct {
 func (g grades) note(r row) string {
 	switch {
 	case r.Why.String() != "":
-		return firstLines(g.In(r.Why), 1)
+		return firstLines(r.Why.In(g.language), 1)
 	case len(r.Failed) > 0:
 		return g.Say("fails: %s", r.caseOf(r.Failed[0].Case))
 	}
@@ -71,17 +69,20 @@ func (l *limit) Set(text string) error {
 // memory is the value of a flag such as 1GiB, 512MiB, or a number of bytes.
 type memory int64
 
+var memoryUnits = map[string]int64{"GiB": 1 << 30, "MiB": 1 << 20, "G": 1 << 30, "M": 1 << 20}
+
 func (m *memory) String() string { return bytesOf(int64(*m)) }
 
 func (m *memory) Set(text string) error {
 	unit := int64(1)
-	for suffix, n := range map[string]int64{"GiB": 1 << 30, "MiB": 1 << 20, "G": 1 << 30, "M": 1 << 20} {
-		if s, ok := strings.CutSuffix(text, suffix); ok {
-			text, unit = s, n
+	for suffix, bytes := range memoryUnits {
+		if number, ok := strings.CutSuffix(text, suffix); ok {
+			text, unit = number, bytes
 		}
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
-	if err != nil || n <= 0 || n > 1<<40/unit || n*unit < 64<<20 {
+	tooMuch := n > 1<<40/unit // bytes: with more, the product could overflow
+	if err != nil || n <= 0 || tooMuch || n*unit < 64<<20 {
 		return i18n.Errorf("give it as 512MiB or 2GiB, at least 64MiB")
 	}
 	*m = memory(n * unit)
@@ -95,7 +96,7 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 	flags.Var(&space, "memory", i18n.FlagUsage("`memory` that one attempt may use"))
 	jobs := flags.Int("j", runtime.NumCPU(), i18n.FlagUsage("`number` of attempts that are graded at the same time"))
 	files := formats(flags)
-	dirs, err := parse(flags, args, 0, 1<<20)
+	dirs, err := parse(flags, args, 0, math.MaxInt)
 	if err != nil {
 		return err
 	}
@@ -106,6 +107,7 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 		return i18n.Errorf("-j must be more than 0")
 	}
 	a.limits.memory = int64(space)
+
 	asked, err := findAll(*only)
 	if err != nil {
 		return err
@@ -118,21 +120,22 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 	if err != nil {
 		return err
 	}
+
 	var todo []job
 	var rows []row
 	for i, dir := range dirs {
-		student := students[i]
 		found, err := findAttempts(dir, asked)
-		if _, gone := os.Stat(dir); gone != nil {
+		if _, missing := os.Stat(dir); missing != nil {
 			return err // the name is wrong; it is not from a pattern, whose matches exist
 		}
 		if err != nil {
-			rows = append(rows, row{Student: student, exercise: &exercise{}, result: &result{Why: i18n.TextOf(err)}})
+			rows = append(rows, rowWithout(students[i], i18n.TextOf(err)))
 		}
 		for _, folder := range found {
-			todo = append(todo, job{folder, student})
+			todo = append(todo, job{dir: folder, student: students[i]})
 		}
 	}
+
 	began := time.Now()
 	rows = append(rows, a.gradeEach(ctx, todo, *jobs, asked)...)
 	if ctx.Err() != nil {
@@ -141,11 +144,12 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 	slices.SortStableFunc(rows, func(a, b row) int {
 		return cmp.Or(strings.Compare(a.Student, b.Student), cmp.Compare(a.number, b.number))
 	})
+
 	g := a.gradesOf(rows, asked)
 	a.printTable(g)
 	a.print("\n%s, %s, in %v.\n", count(len(dirs), "1 folder", "folders"),
 		count(len(todo), "1 attempt", "attempts"), time.Since(began).Round(time.Second))
-	if !confine.Offline(exec.Command("")) && networked() {
+	if canCutOff := confine.Offline(exec.Command("")); !canCutOff && networked() {
 		a.print("The attempts had a network: this system does not let an account like this take it away.\n")
 	}
 	return writeAll(files, g)
@@ -177,7 +181,7 @@ func (a *app) gradeEach(ctx context.Context, todo []job, jobs int, asked []*exer
 		}
 	})
 	if terminal(os.Stderr) {
-		fmt.Fprint(os.Stderr, "\r\033[K")
+		fmt.Fprint(os.Stderr, "\r\033[K") // clears the line
 	}
 	return rows
 }
@@ -222,12 +226,17 @@ func studentsOf(dirs []string) ([]string, error) {
 	return names, nil
 }
 
-// count says how many things there are: one, or a number of several.
+// count says how many things there are. One is the text for a single one, several the noun after another number.
 func count(n int, one, several i18n.Text) i18n.Text {
 	if n == 1 {
 		return one
 	}
 	return i18n.Textf("%d %s", n, several)
+}
+
+// rowWithout is the row of a student for a folder that has no attempt.
+func rowWithout(student string, why i18n.Text) row {
+	return row{Student: student, exercise: &exercise{}, result: &result{Why: why}}
 }
 
 // gradeOne grades the attempt in a folder. Its errors are in the row.
@@ -236,19 +245,19 @@ func (a *app) gradeOne(ctx context.Context, student, dir string, asked []*exerci
 	if len(asked) == 1 {
 		e = asked[0]
 	} else {
-		e, _ = find(filepath.Base(dir))
+		e, _ = find(filepath.Base(dir)) // if the folder has another name, readAttempt finds the exercise
 	}
 	at, err := readAttempt(dir, e)
 	if at != nil && at.exercise != nil {
 		e = at.exercise
 	}
 	if e == nil {
-		e = &exercise{}
+		return rowWithout(student, i18n.TextOf(err))
+	}
+	if len(asked) > 0 && !slices.Contains(asked, e) {
+		return rowWithout(student, i18n.Textf("%s has exercise %d, which was not asked for", dir, e.number))
 	}
 	r := row{Student: student, exercise: e, result: e.ungraded("")}
-	if len(asked) > 0 && !slices.Contains(asked, e) && e.number > 0 {
-		return row{Student: student, exercise: &exercise{}, result: &result{Why: i18n.Textf("%s has exercise %d, which was not asked for", dir, e.number)}}
-	}
 	if err != nil {
 		r.Why = i18n.TextOf(err)
 		return r
@@ -276,8 +285,9 @@ func (a *app) printTable(g grades) {
 		}
 		cells = append(cells, []string{r.Student, strings.TrimPrefix(r.folder, "_"), points, cases, fmt.Sprintf("%.1f s", r.Took), g.note(r)})
 	}
-	fmt.Fprint(a.out, i18n.Table(cells, 2, 3, 4))
-	if len(g.Asked) > 1 || len(g.Sums) < len(g.Rows) {
+	fmt.Fprint(a.out, i18n.Table(cells, 2, 3, 4)) // points, cases and time are flush right
+	aStudentHasSeveral := len(g.Sums) < len(g.Rows)
+	if len(g.Asked) > 1 || aStudentHasSeveral {
 		sums := [][]string{{cells[0][0], g.Say("points"), ""}}
 		for _, s := range g.Sums {
 			points, why := g.Say("%d of %d", s.Points, s.Of), ""
@@ -307,10 +317,8 @@ func (a *app) gradesOf(rows []row, asked []*exercise) grades {
 type sum struct {
 	Student              string
 	Attempts, Points, Of int
-	Ungraded             bool // an attempt is, so the points are not known
+	Ungraded             bool // an attempt was not graded, so the points are not known
 }
-
-func (s sum) inPoints() string { return (&result{Points: s.Points, Ungraded: s.Ungraded}).inPoints() }
 
 // sumsOf adds up the points, in the order of the rows. Asked are the exercises that count.
 func sumsOf(rows []row, asked []*exercise) (sums []sum) {

@@ -38,7 +38,7 @@ func main() {
 	case errors.Is(err, errFailed):
 		os.Exit(1)
 	case errors.Is(err, context.Canceled):
-		os.Exit(130)
+		os.Exit(130) // as a shell reports the end by an interrupt: 128, and the number of the signal, 2
 	case errors.Is(err, flag.ErrHelp):
 		os.Exit(0)
 	case err != nil:
@@ -62,7 +62,7 @@ var errFailed = errors.New("failed")
 
 // run runs the command. It sets lang to the language of the flag -lang, for the text of its error.
 func run(ctx context.Context, args []string, out io.Writer, lang *i18n.Language) (err error) {
-	a := &app{out: out, limits: limits{time: time.Minute, memory: 1 << 30}, language: *lang}
+	a := &app{out: out, limits: limits{time: time.Minute, memory: 1 << 30}, language: *lang} // 1 GiB, unless flags say otherwise
 	defer func() { *lang = a.language }()
 	if len(args) == 0 || strings.TrimLeft(args[0], "-") == "help" || args[0] == "-h" {
 		a.print("%s", usage)
@@ -74,6 +74,7 @@ func run(ctx context.Context, args []string, out io.Writer, lang *i18n.Language)
 	if a.stubs, err = readStubs(a.root); err != nil {
 		return err
 	}
+
 	command, args := args[0], args[1:]
 	flags := flag.NewFlagSet(command, flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // else it writes what is wrong, and the usage, in English
@@ -86,59 +87,56 @@ func run(ctx context.Context, args []string, out io.Writer, lang *i18n.Language)
 		a.print("\n%s", usage)
 		a.print("\nFlags of %s:\n%s", command, a.language.Help(flags))
 	}
+	var once, giveUp bool
+	least, most := 0, 0 // the number of arguments that the command takes
 	switch command {
 	case "list", "next", "prepare":
-		if _, err := parse(flags, args, 0, 0); err != nil {
-			return err
-		}
-		switch command {
-		case "list":
-			return a.list(ctx)
-		case "next":
-			return a.next(ctx)
-		}
+	case "watch":
+		flags.BoolVar(&once, "once", false, i18n.FlagUsage("grade once and end"))
+		most = 1
+	case "hand-out":
+		most = 1
+	case "start", "hint":
+		least, most = 1, 1
+	case "show":
+		flags.BoolVar(&giveUp, "give-up", false, i18n.FlagUsage("show it though the exercise is not solved"))
+		least, most = 1, 1
+	case "grade":
+		return a.gradeAll(ctx, flags, args) // it has flags of its own
+	default:
+		return i18n.Errorf("there is no command %q; go run ./cmd/exercises lists them", command)
+	}
+	names, err := parse(flags, args, least, most)
+	if err != nil {
+		return err
+	}
+
+	var e *exercise // that is named
+	if command == "watch" {
+		e, err = a.wanted(ctx, names)
+	} else if least == 1 {
+		e, err = find(names[0])
+	}
+	if err != nil {
+		return err
+	}
+	switch command {
+	case "list":
+		return a.list(ctx)
+	case "next":
+		return a.next(ctx)
+	case "prepare":
 		return a.prepare(ctx)
 	case "watch":
-		once := flags.Bool("once", false, i18n.FlagUsage("grade once and end"))
-		names, err := parse(flags, args, 0, 1)
-		if err != nil {
-			return err
-		}
-		e, err := a.wanted(ctx, names)
-		if err != nil {
-			return err
-		}
-		return a.watch(ctx, e, *once)
+		return a.watch(ctx, e, once)
 	case "hand-out":
-		names, err := parse(flags, args, 0, 1)
-		if err != nil {
-			return err
-		}
-		return a.handOut(ctx, strings.Join(names, ""))
-	case "start", "hint", "show":
-		giveUp := false
-		if command == "show" {
-			flags.BoolVar(&giveUp, "give-up", false, i18n.FlagUsage("show it though the exercise is not solved"))
-		}
-		names, err := parse(flags, args, 1, 1)
-		if err != nil {
-			return err
-		}
-		e, err := find(names[0])
-		if err != nil {
-			return err
-		}
-		switch command {
-		case "start":
-			return a.start(e)
-		case "hint":
-			return a.hint(e)
-		}
-		return a.show(ctx, e, giveUp)
-	case "grade":
-		return a.gradeAll(ctx, flags, args)
+		return a.handOut(ctx, strings.Join(names, "")) // without a name, handOut says how it is called
+	case "start":
+		return a.start(e)
+	case "hint":
+		return a.hint(e)
 	}
-	return i18n.Errorf("there is no command %q; go run ./cmd/exercises lists them", command)
+	return a.show(ctx, e, giveUp)
 }
 
 // parse parses a command line whose flags may come before and after the arguments. It returns the
@@ -154,7 +152,7 @@ func parse(flags *flag.FlagSet, args []string, least, most int) (rest []string, 
 		rest, args = append(rest, args[0]), args[1:]
 	}
 	switch {
-	case len(rest) < least: // it is 1
+	case len(rest) < least: // least is 0 or 1, and the argument is an exercise
 		return nil, i18n.Errorf("%s needs the number of an exercise: go run ./cmd/exercises %s 3", flags.Name(), flags.Name())
 	case len(rest) > most:
 		return nil, i18n.Errorf("%s takes no argument %q", flags.Name(), rest[most])
@@ -179,7 +177,7 @@ func findRoot() (string, error) {
 	}
 }
 
-// say says it in the reader's language.
+// say formats a sentence in the reader's language.
 func (a *app) say(format string, args ...any) string {
 	return i18n.Textf(format, args...).In(a.language)
 }

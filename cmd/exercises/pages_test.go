@@ -37,9 +37,7 @@ func TestEveryExerciseIsComplete(t *testing.T) {
 			for _, name := range s.basic {
 				require.Contains(t, s.all, name, "%v: a basic case of %s", e, s.test)
 			}
-			if s.test != "" {
-				require.Contains(t, fileText(t, e.dir(root), "lock_test.go"), "func "+s.test+"(t *testing.T) {")
-			}
+			require.Contains(t, fileText(t, e.dir(root), "lock_test.go"), "func "+s.test+"(t *testing.T) {")
 		}
 		readme := fileText(t, e.dir(root), "README.md")
 		facts := []string{

@@ -19,24 +19,24 @@ type compilation struct {
 
 // preparations compile all that is run in a class.
 func preparations() []compilation {
-	graders := []string{"test", "-run=^$"}
+	graders := []string{"test", "-run=^$"} // builds the tests, and runs none
 	for _, e := range exercises {
 		graders = append(graders, "./docs/exercises/"+e.folder)
 	}
 	return []compilation{
-		{"the commands, and the modules that they need", nil,
-			[]string{"build", "./cmd/exercises", "./cmd/primers", "./cmd/lab", "./cmd/book",
-				"./cmd/shell", "./cmd/zklock", "./bench"}},
-		{"the graders of the exercises", nil, graders},
-		{"what a lock may import", nil, append([]string{"build"}, importable...)},
-		// Without -o, go would write the one program.
-		{"the lab's page", []string{"GOOS=js", "GOARCH=wasm"}, []string{"build", "-o", os.DevNull, "./internal/lab/engine"}},
+		{what: "the commands, and the modules that they need",
+			args: []string{"build", "./cmd/exercises", "./cmd/primers", "./cmd/lab", "./cmd/book", "./cmd/shell", "./cmd/zklock", "./bench"}},
+		{what: "the graders of the exercises", args: graders},
+		{what: "what a lock may import", args: append([]string{"build"}, importable...)},
+		// Without -o, go would write the program into the working directory, because it is a single one.
+		{what: "the lab's page", env: []string{"GOOS=js", "GOARCH=wasm"}, args: []string{"build", "-o", os.DevNull, "./internal/lab/engine"}},
 	}
 }
 
 // prepare fills the caches of Go, so that in class nothing is fetched, and little is compiled.
 func (a *app) prepare(ctx context.Context) error {
-	began, list := time.Now(), preparations()
+	began := time.Now()
+	list := preparations()
 	for i, c := range list {
 		a.print("%d of %d: compiling %s …\n", i+1, len(list), c.what)
 		cmd := goTool(ctx, a.root, false, c.args...)
@@ -49,7 +49,7 @@ func (a *app) prepare(ctx context.Context) error {
 	return nil
 }
 
-// explainWait says why a first grade takes a while, once for all grades, if stop is not called within three seconds.
+// explainWait prints why a first grade takes a while, if stop is not called within three seconds. It does so once for all grades.
 func (a *app) explainWait() (stop func() bool) {
 	return time.AfterFunc(3*time.Second, func() {
 		if !terminal(os.Stderr) {

@@ -47,14 +47,14 @@ func gradeLinks(ctx context.Context, g *grading) error {
 	}
 	g.each(func(s suite, name string) bool {
 		c := cases[name]
-		result, ok := played[c.Number]
+		run, ok := played[c.Number]
 		if !ok && why.String() == "" {
-			result.Words = "there is no answer"
+			run.Words = "there is no answer"
 		} else if !ok {
-			result.Words = i18n.Textf("it was not played: %s", why)
+			run.Words = i18n.Textf("it was not played: %s", why)
 		}
-		words := c.Words(result)
-		if words.String() == "" {
+		words := c.Words(run)
+		if words.String() == "" { // nothing is wrong with it
 			return g.passes(name)
 		}
 		return g.fails(failure{Case: name, Group: s.groups[name], Words: words,
@@ -76,11 +76,11 @@ func playLinks(ctx context.Context, l limits, arg string, answers map[int]string
 	}
 	defer c.close()
 	played, why, err = counterexample.Replay(answers, func(question []byte) (p counterexample.Process, err error) {
-		var out, said capped // by the process
+		var stdout, stderr capped
 		cmd := c.ofStudent(self, []string{arg})
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(question), &out, &said
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(question), &stdout, &stderr
 		ended, err := c.run(cmd)
-		return counterexample.Process{Out: out.String(), Said: said.String(), Ended: ended, Over: c.over().Text}, err
+		return counterexample.Process{Out: stdout.String(), Said: stderr.String(), Ended: ended, Over: c.over().Text}, err
 	})
 	return played, why, cmp.Or(err, c.tooBusy())
 }

@@ -23,15 +23,16 @@ type failure struct {
 	Words   i18n.Text      `json:"words"`
 	Printed string         `json:"printed,omitempty"`
 	Trace   string         `json:"trace,omitempty"` // the schedule that fails: its address in the lab, from the # on
-	stuck   bool           // the lock spins or hangs, which harms no other contender
+	stuck   bool           // the lock spins or hangs, so it lets nobody in
 }
 
 // unsafe reports whether the failure costs all points.
 func (f failure) unsafe() bool {
-	return f.Group == locktest.Safety && !f.stuck || locktest.Unsafe(f.Words.String())
+	failsSafety := f.Group == locktest.Safety && !f.stuck
+	return failsSafety || locktest.Unsafe(f.Words.String())
 }
 
-// weight orders failures: two holders first, and requests too many last.
+// weight orders failures: two holders first, and needless requests last.
 func (f failure) weight() int {
 	switch {
 	case locktest.Unsafe(f.Words.String()):
@@ -42,9 +43,11 @@ func (f failure) weight() int {
 	return 1
 }
 
-// Heading is the group as the reader is told: safety for two holders, whatever the case asks.
+// Heading is the name of the group that a reader sees. For two holders it is safety, whichever group the case is of. The
+// groups of an exercise without a lock stay as they are.
 func (f failure) Heading() i18n.Text {
-	if f.unsafe() && (f.Group == locktest.Liveness || f.Group == locktest.Faults || f.Group == locktest.Cost) {
+	ofLock := f.Group != basicGroup && f.Group != fullGroup
+	if f.unsafe() && ofLock {
 		return nameOf(locktest.Safety)
 	}
 	return nameOf(f.Group)
@@ -69,19 +72,19 @@ type result struct {
 	Parts    []part    `json:"parts"`
 	Passed   int       `json:"passed"` // cases
 	Cases    int       `json:"cases"`
-	Why      i18n.Text `json:"why,omitzero"`     // it was not graded, or not to the end
-	Failed   []failure `json:"failed,omitempty"` // first those of the next stage; the most important ones first
+	Why      i18n.Text `json:"why,omitzero"`     // why it was not graded, or not to the end; else empty
+	Failed   []failure `json:"failed,omitempty"` // first those of the next stage; among these, the most important one first
 	Took     float64   `json:"took_s"`
 	Ungraded bool      `json:"ungraded,omitempty"` // the machine was too busy: no points are known
 	Passes   []string  `json:"-"`                  // the names of the cases that pass
 }
 
-// inPoints is the number of points as text, "" if it is not known.
-func (r *result) inPoints() string {
-	if r.Ungraded {
+// pointsText is a number of points, "" if it is not known because an attempt was not graded.
+func pointsText(points int, ungraded bool) string {
+	if ungraded {
 		return ""
 	}
-	return strconv.Itoa(r.Points)
+	return strconv.Itoa(points)
 }
 
 // ungraded is a result for which no case was asked; why may be empty.
@@ -92,13 +95,13 @@ func (e *exercise) ungraded(why i18n.Text) *result {
 // keptOutput is how much of a lock's output in a case is kept, in bytes.
 const keptOutput = 4 << 10
 
-// A grading is an attempt on its way to a result.
+// A grading is an attempt that is being graded.
 type grading struct {
 	*attempt
 	limits    limits
-	root      string
-	result    *result
-	onFailure func(failure) bool
+	root      string             // of the repository
+	result    *result            // so far
+	onFailure func(failure) bool // of grade
 }
 
 // grade makes a result of an attempt. OnFailure, if it is not nil, is called with
@@ -106,11 +109,11 @@ type grading struct {
 func grade(ctx context.Context, root string, a *attempt, l limits, onFailure func(failure) bool) (*result, error) {
 	began := time.Now()
 	g := &grading{attempt: a, limits: l, root: root, onFailure: onFailure, result: a.ungraded("")}
-	ask := askTests
+	askCases := askTests
 	if a.exercise.grade != nil {
-		ask = a.exercise.grade
+		askCases = a.exercise.grade
 	}
-	err := ask(ctx, g)
+	err := askCases(ctx, g)
 
 	var refused refusal
 	var busy tooBusy
@@ -135,10 +138,11 @@ func grade(ctx context.Context, root string, a *attempt, l limits, onFailure fun
 // each calls f for each case of the exercise in the order in which they are graded: the basic
 // cases of all suites, then the others. If f returns false, the rest is left out.
 func (g *grading) each(f func(s suite, name string) bool) {
-	for _, basic := range []bool{true, false} {
+	for _, basicTurn := range []bool{true, false} {
 		for _, s := range g.tests {
 			for _, name := range s.all {
-				if slices.Contains(s.basic, name) == basic && !f(s, name) {
+				hasTurn := slices.Contains(s.basic, name) == basicTurn
+				if hasTurn && !f(s, name) {
 					return
 				}
 			}
@@ -146,7 +150,7 @@ func (g *grading) each(f func(s suite, name string) bool) {
 	}
 }
 
-// passes records that a case has passed.
+// passes records that a case has passed. It returns true: the rest is to be graded.
 func (g *grading) passes(name string) (goOn bool) {
 	g.result.Passed++
 	g.result.Passes = append(g.result.Passes, name)
@@ -163,10 +167,11 @@ func (g *grading) fails(f failure) (goOn bool) {
 
 // askTests compiles an attempt with our tests, and has their cases run in a cell.
 func askTests(ctx context.Context, g *grading) error {
-	if _, err := archivesOf(ctx, g.root, false); err != nil { // before the cell, whose time is the attempt's
+	// This comes before the cell, because the time of a cell counts as the attempt's.
+	if _, err := archivesOf(ctx, g.root, false); err != nil {
 		return err
 	}
-	buildCell, err := newCell(ctx, g.limits) // and another one for the cases: each has the whole time
+	buildCell, err := newCell(ctx, g.limits) // the cases have another cell: to build and to run may each take the whole time
 	if err != nil {
 		return err
 	}
@@ -194,19 +199,20 @@ func askTests(ctx context.Context, g *grading) error {
 			judges[s.test] = runner.Remote(s.test+g.id, c.launcher(binary))
 		}
 		verdict := judges[s.test].Ask(name)
-		over := c.over() // then the case was not judged, and no other can be asked
 		if c.tooBusy() != nil {
 			return false
 		}
-		switch {
-		case over.String() != "":
-			verdict.Words = over.Text
-		case !verdict.Failed() && verdict.Skipped == "":
+		words := cmp.Or(verdict.Words, i18n.Same(verdict.Skipped)) // a case that is skipped fails, too
+		why := c.over()
+		isOver := why.String() != "" // then the case was not judged, and no other can be asked
+		if isOver {
+			words = why.Text
+		} else if !verdict.Failed() && verdict.Skipped == "" {
 			return g.passes(name)
 		}
-		goOn := g.fails(failure{Case: name, Group: s.groups[name], Words: cmp.Or(verdict.Words, i18n.Same(verdict.Skipped)),
+		goOn := g.fails(failure{Case: name, Group: s.groups[name], Words: words,
 			Printed: verdict.Printed, Trace: verdict.Trace, stuck: verdict.Stuck})
-		return goOn && over.String() == ""
+		return goOn && !isOver
 	})
 	g.result.Why = c.over().Text
 	for _, j := range judges {
@@ -215,8 +221,8 @@ func askTests(ctx context.Context, g *grading) error {
 	return c.tooBusy()
 }
 
-// beginning is the processor time in which the process of an attempt must have started and run its init
-// functions. It may also wait for no longer than this while nothing of it can run.
+// beginning is the processor time in which the process of an attempt must start and run its init functions. It is also
+// the longest time of the clock for which the process may wait without running.
 const beginning = 10 * time.Second
 
 // begins refuses an attempt whose init functions do not come to an end.
@@ -224,7 +230,7 @@ func (g *grading) begins(ctx context.Context, binary string) error {
 	l := g.limits
 	l.ceiling = l.clock()
 	l.time = min(cmp.Or(l.begin, beginning), l.time)
-	l.waiting = l.time // no other process could end its wait
+	l.waiting = l.time // a process that waits alone waits for nothing: no other could wake it
 	c, err := newCell(ctx, l)
 	if err != nil {
 		return err
@@ -240,14 +246,15 @@ func (g *grading) begins(ctx context.Context, binary string) error {
 	return c.tooBusy()
 }
 
-// places matches the places in the grader at which a case has failed.
+// places matches the lines of the grader at which a case has failed, such as " (cases.go:12 < runner.go:34)".
 var places = regexp.MustCompile(` \((\w+\.go:\d+( < )?)+\)`)
 
 // forStudents removes from the words of a failure all that means nothing to a student.
 func forStudents(words string) string {
 	var lines []string
 	for line := range strings.Lines(places.ReplaceAllString(words, "")) {
-		if line = strings.TrimRight(line, "\n"); strings.TrimSpace(line) != "Received unexpected error:" {
+		line = strings.TrimRight(line, "\n")
+		if strings.TrimSpace(line) != "Received unexpected error:" { // testify's heading of an error
 			lines = append(lines, line)
 		}
 	}
@@ -258,14 +265,17 @@ func forStudents(words string) string {
 // most important one of the first stage that is not done.
 func (r *result) judge(a *attempt) {
 	number, next, _ := r.nextStage(a.exercise)
-	rank := func(f failure) int {
+	isLater := func(f failure) int { // 1 if the case is of a stage after the next one, else 0
 		if number > 0 && !slices.Contains(next.Cases, f.Case) {
-			return 1 // it is of a later stage
+			return 1
 		}
 		return 0
 	}
-	slices.SortStableFunc(r.Failed, func(a, b failure) int { return cmp.Or(rank(a)-rank(b), a.weight()-b.weight()) })
+	slices.SortStableFunc(r.Failed, func(a, b failure) int {
+		return cmp.Or(isLater(a)-isLater(b), a.weight()-b.weight())
+	})
 	r.Unsafe = slices.ContainsFunc(r.Failed, failure.unsafe)
+
 	r.Full, r.Points, r.Parts = true, 0, nil
 	for _, sh := range a.shares {
 		p := part{Group: sh.group, Of: sh.points}

@@ -18,12 +18,13 @@ type stage struct {
 	Cases   []string
 }
 
-// stages.json has the stages. Its cases may be names for several: that of a list, of a suite, or of a
-// suite's basic cases, such as "TestOwners basic". A case behind "not: " is taken out again.
+// stages.json has the stages. A name in its Cases may stand for several cases: it is that of a list, of a suite, or of
+// a suite's basic cases, such as "TestOwners basic". A case after "not: " is removed from those before it.
 //
 //go:embed stages.json
 var stagesText []byte
 
+// staged is what stages.json has: lists by name, and stages by the number of the exercise.
 var staged = sync.OnceValue(func() (all struct {
 	Lists     map[string][]string
 	Exercises map[int][]stage
@@ -37,8 +38,8 @@ var staged = sync.OnceValue(func() (all struct {
 // expanded returns the cases that a name in stages.json stands for.
 func (e *exercise) expanded(name string) (cases []string) {
 	if list, ok := staged().Lists[name]; ok {
-		for _, name := range list {
-			cases = append(cases, e.expanded(name)...)
+		for _, member := range list {
+			cases = append(cases, e.expanded(member)...)
 		}
 		return cases
 	}
@@ -53,23 +54,23 @@ func (e *exercise) expanded(name string) (cases []string) {
 	return []string{name}
 }
 
-// stages are the stages of an exercise; there are none if it is one piece.
+// stages are the stages of an exercise. An exercise that is done in one piece has none.
 func (e *exercise) stages() (list []stage) {
-	var named []string
+	var earlier []string // the cases of the stages before this one
 	for _, s := range staged().Exercises[e.number] {
 		var cases []string
 		for _, name := range s.Cases {
-			if not, ok := strings.CutPrefix(name, "not: "); ok {
-				cases = slices.DeleteFunc(cases, func(name string) bool { return name == not })
+			if removed, ok := strings.CutPrefix(name, "not: "); ok {
+				cases = slices.DeleteFunc(cases, func(c string) bool { return c == removed })
 			} else {
 				cases = append(cases, e.expanded(name)...)
 			}
 		}
-		if s.Cases == nil {
-			cases = slices.DeleteFunc(e.names(), func(name string) bool { return slices.Contains(named, name) })
+		if s.Cases == nil { // the last stage
+			cases = slices.DeleteFunc(e.names(), func(c string) bool { return slices.Contains(earlier, c) })
 		}
-		named = append(named, cases...)
-		list = append(list, stage{s.Title, s.Minutes, cases})
+		earlier = append(earlier, cases...)
+		list = append(list, stage{Title: s.Title, Minutes: s.Minutes, Cases: cases})
 	}
 	return list
 }

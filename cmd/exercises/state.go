@@ -15,9 +15,9 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// cacheDir is the directory for grades, by a hash of all that they depend on, and for the number of
-// hints that were opened. It may be deleted at any time: a student's progress is the grade of the
-// files as they are. EXERCISES_CACHE names another directory than the user's cache.
+// cacheDir is the directory for grades, each in a file named after a hash of all that it depends on, and for
+// the number of hints that were opened. It may be deleted at any time: a student's progress is the grade of
+// the files as they are. The environment variable EXERCISES_CACHE may name another directory.
 func cacheDir() (string, error) {
 	dir := os.Getenv("EXERCISES_CACHE")
 	if dir == "" {
@@ -30,7 +30,8 @@ func cacheDir() (string, error) {
 	return dir, os.MkdirAll(dir, 0o755)
 }
 
-// thisProgram is a hash of the running program, which contains the grader.
+// thisProgram is a hash of the running program, which contains the grader: another grader may give another grade.
+// It is empty if the program cannot be read.
 var thisProgram = sync.OnceValue(func() string {
 	self, err := os.Executable()
 	if err != nil {
@@ -103,6 +104,7 @@ func (a *app) hintsFile() (string, error) {
 	return filepath.Join(dir, fmt.Sprintf("hints-%x.json", sha256.Sum256([]byte(a.root)))), err
 }
 
+// openedHints reads the file of hints. Without one, or if it cannot be read, no hint is open.
 func (a *app) openedHints() (n map[string]int) {
 	if file, err := a.hintsFile(); err == nil {
 		text, _ := os.ReadFile(file)
@@ -114,7 +116,7 @@ func (a *app) openedHints() (n map[string]int) {
 // keepOpened records that n hints of an exercise are open.
 func (a *app) keepOpened(e *exercise, n int) error {
 	all := map[string]int{}
-	maps.Copy(all, a.openedHints()) // nil, if the file says null
+	maps.Copy(all, a.openedHints()) // which may be nil
 	all[e.folder] = n
 	text, err := json.Marshal(all)
 	if err != nil {

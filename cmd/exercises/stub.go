@@ -50,7 +50,7 @@ func (a *app) start(e *exercise) error {
 	switch language := a.stubs.language(at); {
 	case language == "":
 		return i18n.Errorf("exercise %d is begun, and its file stays as it is; this begins again: git checkout %s", e.number, file)
-	case language == a.language:
+	case language == a.language: // there is nothing to write
 	case language == i18n.Chinese:
 		return i18n.Errorf("the stub of exercise %d is in Chinese; this has the English one: git checkout %s", e.number, file)
 	default:
@@ -78,6 +78,6 @@ func (e *exercise) chineseStub(root string) (stub []byte, englishHash string, er
 		return nil, "", err
 	}
 	first, stub, _ := bytes.Cut(text, []byte("\n"))
-	_, englishHash, _ = strings.Cut(strings.TrimSpace(string(first)), " en:")
+	_, englishHash, _ = strings.Cut(strings.TrimSpace(string(first)), " en:") // such as "// en:5d41…"
 	return stub, englishHash, nil
 }

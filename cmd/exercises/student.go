@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +27,7 @@ type app struct {
 	out       io.Writer
 	limits    limits
 	language  i18n.Language
-	explained sync.Once // why a first grade takes a while
+	explained sync.Once // explainWait has printed why a first grade takes a while
 }
 
 // print writes in the reader's language.
@@ -53,8 +52,7 @@ func (s exerciseState) word() i18n.Text {
 		return "done"
 	case s.result.Why.String() != "":
 		return i18n.Both(firstLines(s.result.Why.String(), 1), firstLines(s.result.Why.In(i18n.Chinese), 1))
-	}
-	if s.result.Unsafe && s.result.Points == 0 && s.result.Passed > 0 {
+	case s.result.Unsafe && s.result.Passed > 0: // a lock that passes no case is only begun
 		return i18n.Textf("not safe, %s", s.result.score())
 	}
 	return i18n.Textf("begun, %s", s.result.score())
@@ -90,21 +88,21 @@ func atOnce(jobs, n int, f func(i int)) {
 func (a *app) stateOf(ctx context.Context, e *exercise) exerciseState {
 	at, err := readAttempt(e.dir(a.root), e)
 	if err == nil && a.stubs.have(at) {
-		return exerciseState{e, true, e.ungraded(""), nil}
+		return exerciseState{exercise: e, stub: true, result: e.ungraded("")}
 	}
 	r, err := a.graded(ctx, e, at, err)
-	return exerciseState{e, false, r, err}
+	return exerciseState{exercise: e, result: r, err: err}
 }
 
-// graded returns the grade of an attempt: the one that is kept, or a new one. Err is the error of
+// graded returns the grade of an attempt: the one that is kept, or a new one. ReadErr is the error of
 // readAttempt; a refusal is a grade, too.
-func (a *app) graded(ctx context.Context, e *exercise, at *attempt, err error) (*result, error) {
+func (a *app) graded(ctx context.Context, e *exercise, at *attempt, readErr error) (*result, error) {
 	var refused refusal
 	switch {
-	case errors.As(err, &refused):
+	case errors.As(readErr, &refused):
 		return e.ungraded(i18n.TextOf(refused.error)), nil
-	case err != nil:
-		return nil, err
+	case readErr != nil:
+		return nil, readErr
 	}
 	key, err := a.key(at)
 	if err != nil {
@@ -113,7 +111,8 @@ func (a *app) graded(ctx context.Context, e *exercise, at *attempt, err error) (
 	if r := recall(key); r != nil {
 		return r, nil
 	}
-	defer a.explainWait()()
+	stop := a.explainWait()
+	defer stop()
 	r, err := grade(ctx, a.root, at, a.limits, nil)
 	if err == nil {
 		remember(key, r)
@@ -126,14 +125,19 @@ func (a *app) list(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var sum result
+	var all result
 	for _, s := range list {
-		got := cmp.Or(s.result, new(result))
-		a.print("%3d  %-16s %2s of %2d points  %s\n",
-			s.number, strings.TrimPrefix(s.folder, "_")[3:], got.inPoints(), s.points(), s.word())
-		sum.Points, sum.Of, sum.Ungraded = sum.Points+got.Points, sum.Of+s.points(), sum.Ungraded || got.Ungraded
+		got := s.result
+		if got == nil {
+			got = new(result) // there is none, and word prints the error
+		}
+		_, name, _ := strings.Cut(s.folder, "-") // the folder is such as _01-naive
+		a.print("%3d  %-16s %2s of %2d points  %s\n", s.number, name, pointsText(got.Points, got.Ungraded), s.points(), s.word())
+		all.Points += got.Points
+		all.Of += s.points()
+		all.Ungraded = all.Ungraded || got.Ungraded
 	}
-	a.print("     %-16s %2s of %2d points\n", i18n.Text("in all"), sum.inPoints(), sum.Of)
+	a.print("     %-16s %2s of %2d points\n", i18n.Text("in all"), pointsText(all.Points, all.Ungraded), all.Of)
 	return nil
 }
 
@@ -201,21 +205,27 @@ func (a *app) wanted(ctx context.Context, names []string) (*exercise, error) {
 // poll is the pause between two looks of watch at the files.
 const poll = 200 * time.Millisecond
 
-// watch grades an exercise each time its files change, until ctx ends.
+// patience is how long watch waits for a file that it cannot read before it says so: longer than an editor needs.
+const patience = 10 * poll
+
+// watch grades an exercise each time its files change, until ctx ends. With once, it grades the files as they are. Without
+// an exercise all are done, and next says so.
 func (a *app) watch(ctx context.Context, e *exercise, once bool) error {
 	if e == nil {
 		return a.next(ctx)
 	}
-	reported, unreadable := "", 0 // the content of the last report, and the number of looks in vain
-	for ctx.Err() == nil {
+	reported := ""                 // the content of the last report
+	unreadable := time.Duration(0) // since when there is nothing to read
+	for ; ctx.Err() == nil; pause(ctx) {
 		at, err := readAttempt(e.dir(a.root), e)
-		if err != nil && !errors.As(err, new(refusal)) && !once {
+		isRead := err == nil || errors.As(err, new(refusal)) // a refused attempt has a grade
+		if !isRead && !once {
 			// Some editors, and Git, remove a file and then write it again. If it
 			// stays away watch says so, and waits for it all the same.
-			if unreadable++; unreadable == 10 { // for two seconds
+			unreadable += poll
+			if unreadable == patience {
 				a.print("\n%v\n", err)
 			}
-			pause(ctx)
 			continue
 		}
 		unreadable = 0
@@ -226,27 +236,28 @@ func (a *app) watch(ctx context.Context, e *exercise, once bool) error {
 		if at != nil {
 			content += at.hash
 		}
-		if content != reported {
-			reported = content
-			if once || !terminal(a.out) {
-				a.print("\n")
-			} else {
-				fmt.Fprint(a.out, "\033[H\033[2J") // clears the screen
-			}
-			r, err := a.report(ctx, e, at, err)
-			if err != nil {
-				return err
-			}
-			a.offer(e)
-			if once && !r.Full {
-				return errFailed
-			}
-			if once {
-				return nil
-			}
-			a.print("\nWaits for the next change of docs/exercises/%s; ctrl-c ends.\n", e.folder)
+		if content == reported {
+			continue
 		}
-		pause(ctx)
+
+		reported = content
+		if once || !terminal(a.out) {
+			a.print("\n")
+		} else {
+			fmt.Fprint(a.out, "\033[H\033[2J") // clears the screen
+		}
+		r, err := a.report(ctx, e, at, err)
+		if err != nil {
+			return err
+		}
+		a.offer(e)
+		if once && !r.Full {
+			return errFailed
+		}
+		if once {
+			return nil
+		}
+		a.print("\nWaits for the next change of docs/exercises/%s; ctrl-c ends.\n", e.folder)
 	}
 	return nil
 }
@@ -258,10 +269,10 @@ func pause(ctx context.Context) {
 	}
 }
 
-// report grades an attempt and prints the grade. Err is the error of readAttempt.
-func (a *app) report(ctx context.Context, e *exercise, at *attempt, err error) (*result, error) {
+// report grades an attempt and prints the grade. ReadErr is the error of readAttempt.
+func (a *app) report(ctx context.Context, e *exercise, at *attempt, readErr error) (*result, error) {
 	a.print("%s (%d points)\n", e.called(), e.points())
-	r, err := a.graded(ctx, e, at, err)
+	r, err := a.graded(ctx, e, at, readErr)
 	if err != nil {
 		return nil, err
 	}
@@ -283,9 +294,9 @@ func (a *app) report(ctx context.Context, e *exercise, at *attempt, err error) (
 		groups := strings.Join(parts, i18n.Both(", ", "，").In(a.language))
 		var note i18n.Text
 		switch {
-		case r.Unsafe && len(r.Failed) > 0 && r.Failed[0].weight() == 0:
+		case r.Unsafe && r.Failed[0].weight() == 0: // the failure above shows two holders
 			note = " A lock that is not safe gets no points."
-		case r.Unsafe:
+		case r.Unsafe: // the failure above is another one, of an earlier stage
 			note = " Points are given once the lock is safe."
 		}
 		a.print("%d of %d cases pass: %d of %d points (%s).%s Begin with this case.\n", r.Passed, r.Cases, r.Points, r.Of, groups, note)
@@ -327,7 +338,8 @@ func (a *app) hint(e *exercise) error {
 	if err != nil {
 		return err
 	}
-	n := min(max(a.openedHints()[e.folder], 0)+1, len(hints))
+	opened := max(a.openedHints()[e.folder], 0) // the file may have been changed by hand
+	n := min(opened+1, len(hints))
 	for i, h := range hints[:n] {
 		a.print("Hint %d of %d\n\n%s\n\n", i+1, len(hints), h)
 	}

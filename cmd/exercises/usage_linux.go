@@ -19,20 +19,24 @@ func groupUsage(leader int) resources {
 			return
 		}
 		fields := procStat(dir)
-		if len(fields) < 22 || fields[2] != strconv.Itoa(leader) {
-			return // it has left the group meanwhile
+		if len(fields) <= rss || fields[pgrp] != strconv.Itoa(leader) {
+			return // it has ended or left the group since then
 		}
 		number := func(field int) (n int64) {
 			n, _ = strconv.ParseInt(fields[field], 10, 64)
 			return n
 		}
-		u.memory += number(21) * int64(os.Getpagesize()) // rss
+		u.memory += number(rss) * int64(os.Getpagesize())
 		u.processes++
-		// User and system time, of the process and of the children that it has waited for.
-		u.time += time.Duration(number(11)+number(12)+number(13)+number(14)) * (time.Second / hertz)
+		ticks := number(utime) + number(stime) + number(cutime) + number(cstime)
+		u.time += time.Duration(ticks) * (time.Second / hertz)
 		threads, _ := filepath.Glob(filepath.Join(dir, "task", "*"))
 		for _, thread := range threads {
-			if state := procStat(thread); len(state) > 0 && (state[0] == "R" || state[0] == "D") { // it runs or could run, or the disk is slow
+			stat := procStat(thread)
+			if len(stat) == 0 {
+				continue // the thread has ended
+			}
+			if stat[state] == "R" || stat[state] == "D" { // it runs or could run, or the disk is slow
 				u.waits = false
 			}
 		}
@@ -40,23 +44,30 @@ func groupUsage(leader int) resources {
 	return u
 }
 
-// hertz is how many units of processor time in /proc are a second, on any kernel.
+// hertz is the number of ticks of processor time in a second: /proc counts so on any kernel.
 const hertz = 100
 
-// procStat returns the fields of a file stat after the name, which may contain blanks and parentheses. Field n here is
-// field n+3 in proc(5).
+// The fields of procStat, by their names in proc(5), whose number is greater by 3. The times are of the process, and
+// of the children that it has waited for.
+const (
+	state, pgrp                  = 0, 2
+	utime, stime, cutime, cstime = 11, 12, 13, 14
+	rss                          = 21 // pages of memory
+)
+
+// procStat returns the fields of a file stat after the name, which may contain blanks and parentheses.
 func procStat(dir string) []string {
 	text, err := os.ReadFile(filepath.Join(dir, "stat"))
-	name := strings.LastIndex(string(text), ") ")
-	if err != nil || name < 0 {
+	nameEnd := strings.LastIndex(string(text), ") ")
+	if err != nil || nameEnd < 0 {
 		return nil
 	}
-	return strings.Fields(string(text)[name+2:])
+	return strings.Fields(string(text)[nameEnd+len(") "):])
 }
 
 // sweep kills all processes of a cell, also those that have left their group.
 func sweep(id string) {
-	for range 100 { // a process may start another one before it is killed
+	for range 100 { // one round is not enough: a process may start another one before it is killed
 		found := false
 		eachProcess(func(pid int, dir string) {
 			env, err := os.ReadFile(filepath.Join(dir, "environ"))

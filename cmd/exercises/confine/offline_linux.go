@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"syscall"
 )
@@ -11,9 +12,9 @@ import (
 // offlineArg is the argument of a process whose exit status says whether it has a network.
 const offlineArg = "offline"
 
-// namespaces are the clone flags that cut a process off: for an empty network namespace, and
-// for an account without rights a user namespace, in which it may make the other one. They are
-// 0 if the kernel, or the container around this process, allows neither.
+// namespaces are the clone flags that cut a process off. They ask for an empty network namespace. An account without
+// rights may make one only in a user namespace, so that is tried first, together with it. The flags are 0 if the kernel,
+// or the container around this process, allows neither.
 var namespaces = sync.OnceValue(func() uintptr {
 	self, err := os.Executable()
 	if err != nil {
@@ -46,7 +47,7 @@ func cloneWith(cmd *exec.Cmd, flags uintptr) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Cloneflags = flags
-	if flags&syscall.CLONE_NEWUSER != 0 { // the same account inside, or it could not use its own files
+	if flags&syscall.CLONE_NEWUSER != 0 { // inside it is the same account: otherwise it could not use its own files
 		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
 		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
 	}
@@ -57,12 +58,8 @@ func init() {
 		return
 	}
 	list, err := net.Interfaces()
-	for _, i := range list {
-		if i.Flags&net.FlagUp != 0 {
-			os.Exit(1)
-		}
-	}
-	if err != nil {
+	isUp := func(i net.Interface) bool { return i.Flags&net.FlagUp != 0 }
+	if err != nil || slices.ContainsFunc(list, isUp) {
 		os.Exit(1)
 	}
 	os.Exit(0)
