@@ -37,11 +37,11 @@ func TestForeignAttempts(t *testing.T) {
 	page := fileText(t, attemptsPage)
 	all := site.Updates() || testenv.AtLength()
 	if !all {
-		kind := func(file string) string { return regexp.MustCompile(`/\d+-(right|wrong)`).FindString(file) }
+		kind := func(file string) string { return regexp.MustCompile(`/\d+-(right|wrong)`).FindString(file) } // such as /3-right
 		files = slices.DeleteFunc(files, func(file string) bool { return kind(file) == "" })
-		files = slices.CompactFunc(files, func(a, b string) bool { return kind(a) == kind(b) })
+		files = slices.CompactFunc(files, func(a, b string) bool { return kind(a) == kind(b) }) // the first of each kind
 	}
-	require.GreaterOrEqual(t, len(files), 2*11, "a right and a wrong one of each exercise")
+	require.GreaterOrEqual(t, len(files), 2*len(exercises), "a right and a wrong one of each exercise")
 	rows := make([]string, len(files))
 	attempts := attemptsIn(t, files)
 	var graded sync.WaitGroup
@@ -58,9 +58,9 @@ func TestForeignAttempts(t *testing.T) {
 			line := attemptLine.FindStringSubmatch(fileText(t, file))
 			require.NotNil(t, line, "the first line says whether it is right")
 			verdict, group, says := line[1], line[2], line[3]
-			// For a landing, a wrong attempt is graded until that is known: the page has what else it fails.
-			known := func(f failure) bool { return verdict == "wrong" && (f.unsafe() || group != string(locktest.Safety)) }
-			r := gradeOf(t, a, generous, func(f failure) (goesOn bool) { return all || !known(f) })
+			// For a landing, a wrong attempt is graded only until a failure shows that it is wrong in the way that the line says.
+			shown := func(f failure) bool { return verdict == "wrong" && (f.unsafe() || group != string(locktest.Safety)) }
+			r := gradeOf(t, a, generous, func(f failure) (goesOn bool) { return all || !shown(f) })
 			require.Empty(t, r.Why)
 			first := ""
 			if len(r.Failed) > 0 {
@@ -68,7 +68,7 @@ func TestForeignAttempts(t *testing.T) {
 			}
 			switch {
 			case verdict == "right":
-				for _, f := range r.Failed {
+				for _, f := range r.Failed { // a right one may send more requests than ours
 					require.Equal(t, locktest.Cost, f.Group, "a right attempt fails %q: %s", f.Case, f.Words.String())
 				}
 			case group == string(locktest.Safety):
@@ -118,18 +118,19 @@ func exerciseOf(t *testing.T, file string) *exercise {
 	return testenv.Must(find(number))(t)
 }
 
-// A saidProgram is a program, its name and its file (lock.go if empty), and the error that refuses it, if any.
+// A saidProgram is a program and what the grader must say of it. Where is its file, lock.go if empty, or its system.
 type saidProgram struct{ name, where, says, text string }
 
+// saidLine is the line above a program: its name, where, and what the grader says, such as
+// "== hides an import (z.go): imports runtime/debug".
 var saidLine = regexp.MustCompile(`(?m)^== (.+?)(?: \((.+)\))?: ?(.*)\n`)
 
-// programsOf reads the programs in a file. Above each is a line with its name, where it belongs, and what
-// the grader says of it, such as "== hides an import (z.go): imports runtime/debug".
+// programsOf reads the programs in a file.
 func programsOf(t *testing.T, file string) (list []saidProgram) {
 	t.Helper()
 	texts := saidLine.Split(fileText(t, file), -1)
 	for i, m := range saidLine.FindAllStringSubmatch(fileText(t, file), -1) {
-		list = append(list, saidProgram{m[1], m[2], m[3], texts[i+1]})
+		list = append(list, saidProgram{name: m[1], where: m[2], says: m[3], text: texts[i+1]}) // texts[0] is above the first line
 	}
 	require.NotEmpty(t, list)
 	return list

@@ -99,24 +99,6 @@ func lockSuite(queue bool) suite {
 	return suiteOf("TestLock", locktest.Subject{Queue: queue}, locktest.Subject{Queue: queue, Level: locktest.Basic})
 }
 
-// The basic cases about owners: what a first attempt must do while all goes well.
-var basicOwners = []string{
-	"another owner of the same Mutex waits its turn in the queue",
-	"the node goes with the last Unlock and not before",
-	"TryLock by the holder counts up, by another owner it is false at once",
-	"Unlock by another owner is ErrNotOwner and frees nothing",
-	"one Unlock too many is ErrNotOwner",
-	"a second Lock by the same owner costs no request",
-	"owners with equal names are distinct",
-	"no owner at all is an error, or an owner like another",
-}
-
-func ownersSuite() suite {
-	s := suiteOf("TestOwners", locktest.OwnersSubject{}, locktest.OwnersSubject{})
-	s.basic = basicOwners // no level of OwnersSubject has these alone
-	return s
-}
-
 const step3 = "example.com/zklock/03-sequential-predecessor"
 
 var exercises = []*exercise{
@@ -138,7 +120,8 @@ var exercises = []*exercise{
 	{
 		number: 4, folder: "_04-reentrant", pkg: "reentrant", title: "the owner may lock again",
 		shares: lockShares(5, 4, 4, 2), answer: "04-reentrant/lock.go", imports: []string{step3},
-		tests: []suite{lockSuite(true), ownersSuite(), scheduleSuite("04-reentrant")},
+		tests: []suite{lockSuite(true), suiteOf("TestOwners", locktest.OwnersSubject{},
+			locktest.OwnersSubject{Level: locktest.Basic}), scheduleSuite("04-reentrant")},
 	},
 	{
 		number: 5, folder: "_05-give-up", pkg: "giveup", title: "give up in time",
@@ -225,8 +208,6 @@ func (e *exercise) caseOf(name string) i18n.Text {
 }
 
 func (e *exercise) String() string { return e.called().String() }
-
-func (e *exercise) cases() int { return len(e.names()) }
 
 // called is the number and the title.
 func (e *exercise) called() i18n.Text {

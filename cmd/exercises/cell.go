@@ -42,8 +42,6 @@ const (
 // tooBusy says that the machine has not given an attempt the time to be graded.
 type tooBusy struct{ error }
 
-func (b tooBusy) Unwrap() error { return b.error }
-
 // A cell is where the processes of one attempt run: each in a process group, with limits, and
 // with a folder of the cell. When the cell ends, they end.
 //

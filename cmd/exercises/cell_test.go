@@ -46,7 +46,13 @@ func TestABusyMachineGradesNothing(t *testing.T) {
 			file := script(t, program)
 			a.built = func() (string, error) { return file, nil }
 			r := testenv.Must(grade(t.Context(), rootOf(t), a, short, nil))(t)
-			requireUngraded(t, r)
+			require.True(t, r.Ungraded)
+			require.Empty(t, r.Parts)
+			require.Empty(t, r.Failed)
+			require.Contains(t, r.Why.String(), "nothing was graded: the machine is too busy. In 1s ")
+			require.Contains(t, r.Why.String(), "with -limit 200ms") // twice the ceiling, by busyFactor
+			require.Contains(t, r.Why.In(i18n.Chinese), "-limit 200ms")
+			require.Empty(t, leftEnglish(r.Why.In(i18n.Chinese)))
 		})
 	}
 	t.Run("is compiled", func(t *testing.T) {
@@ -61,17 +67,6 @@ func TestABusyMachineGradesNothing(t *testing.T) {
 		_, _, err := playLinks(t.Context(), short, dyingArg, map[int]string{5: "sleeps"}) // serveDying does that
 		require.ErrorAs(t, err, new(tooBusy))
 	})
-}
-
-func requireUngraded(t *testing.T, r *result) {
-	t.Helper()
-	require.True(t, r.Ungraded)
-	require.Empty(t, r.Parts)
-	require.Empty(t, r.Failed)
-	require.Contains(t, r.Why.String(), "nothing was graded: the machine is too busy. In 1s ")
-	require.Contains(t, r.Why.String(), "with -limit 200ms") // twice the ceiling, by busyFactor
-	require.Contains(t, r.Why.In(i18n.Chinese), "-limit 200ms")
-	require.Empty(t, leftEnglish(r.Why.In(i18n.Chinese)))
 }
 
 // TestWhatWasNotGradedHasNoPoints: no output says 0.
@@ -93,12 +88,14 @@ func TestWhatWasNotGradedHasNoPoints(t *testing.T) {
 	out.Reset()
 	require.NoError(t, writeCSV(&out, g))
 	lines := testenv.Must(csv.NewReader(&out).ReadAll())(t)
-	for _, name := range []string{"points", "student_points", "safety", "full", "passed"} {
-		require.Empty(t, lines[2][slices.Index(lines[0], name)], name)
+	cell := func(line []string, column string) string { return line[slices.Index(lines[0], column)] }
+	graded, ungraded := lines[1], lines[2] // both of anna
+	for _, column := range []string{"points", "student_points", "safety", "full", "passed"} {
+		require.Empty(t, cell(ungraded, column), column)
 	}
-	require.Equal(t, "nothing was graded: x", lines[2][len(lines[2])-1])
-	require.Empty(t, lines[1][slices.Index(lines[0], "student_points")], "the sum is not known")
-	require.Equal(t, "10", lines[1][slices.Index(lines[0], "points")])
+	require.Equal(t, "nothing was graded: x", cell(ungraded, "why"))
+	require.Empty(t, cell(graded, "student_points"), "the sum is not known")
+	require.Equal(t, "10", cell(graded, "points"))
 
 	out.Reset()
 	require.NoError(t, writeJSON(&out, g))

@@ -31,13 +31,10 @@ func TestAHandOutGrades(t *testing.T) {
 		given = append(given, codeLines(fileText(t, e.dir(root), e.writes()))...)
 	}
 	for _, e := range exercises {
-		for _, line := range codeLines(fileText(t, root, e.answer)) {
-			if len(line) > 40 && !strings.HasPrefix(line, `"`) && !slices.Contains(given, line) {
-				secret = append(secret, line)
-			}
-		}
+		secret = append(secret, secretLines(t, root, e, given)...)
 	}
-	require.Greater(t, len(secret), 100)
+	secret = slices.DeleteFunc(secret, func(line string) bool { return len(line) <= 40 }) // bytes: other programs have shorter ones
+	require.Greater(t, len(secret), 100, "too few lines for the comparison below to find a solution")
 	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && filepath.Ext(path) == ".go" && !strings.Contains(path, "listings") {
 			words := strings.Join(codeLines(fileText(t, path)), "\n")
@@ -60,9 +57,10 @@ func TestAHandOutGrades(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "go", "run", "./cmd/exercises", "grade", "-limit", "10m", ".")
 	cmd.Dir = dir
 	out := testenv.Must(cmd.CombinedOutput())(t)
-	for _, pattern := range []string{
-		`01-naive +0/10 .* does not compile: lock\.go:3:14: undefined: undefined`, `02-herd +0/10 .* fails: `, `03-predecessor +15/15 `, `04-reentrant +15/15 `,
-		`05-give-up +0/20 .* the stub, as it was`, `11-break-this-lock +18/18 `} {
-		require.Regexp(t, pattern, string(out))
-	}
+	require.Regexp(t, `01-naive +0/10 .* does not compile: lock\.go:3:14: undefined: undefined`, string(out))
+	require.Regexp(t, `02-herd +0/10 .* fails: `, string(out))
+	require.Regexp(t, `03-predecessor +15/15 `, string(out))
+	require.Regexp(t, `04-reentrant +15/15 `, string(out))
+	require.Regexp(t, `05-give-up +0/20 .* the stub, as it was`, string(out))
+	require.Regexp(t, `11-break-this-lock +18/18 `, string(out))
 }

@@ -65,7 +65,17 @@ func serveDial(args []string) { // called by TestMain
 	os.Exit(0)
 }
 
-// called calls the command, and returns what it says.
+// saidBy calls the command, and returns what it prints, and then its error.
+func saidBy(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := called(t, args...)
+	if err != nil {
+		out += err.Error()
+	}
+	return out
+}
+
+// called calls the command, and returns what it prints and its error.
 func called(t *testing.T, args ...string) (said string, err error) {
 	t.Helper()
 	var out bytes.Buffer
@@ -111,7 +121,7 @@ func TestWatchOutlivesAFileThatIsAway(t *testing.T) {
 		time.Sleep(2 * poll) // of virtual time: it has looked again
 		synctest.Wait()
 		require.NotContains(t, out.String(), "no Go files", "it is away for a moment only")
-		time.Sleep(20 * poll) // longer than any editor needs to save
+		time.Sleep(20 * poll) // twice as long as watch waits before it says so
 		synctest.Wait()
 		require.Equal(t, 1, strings.Count(out.String(), "no Go files"))
 
@@ -136,7 +146,7 @@ func TestStudentsOfOneName(t *testing.T) {
 	require.Equal(t, []string{in("a/anna"), in("b/anna"), in("b/bob"), "."}, dirs, "a pattern stands for what it matches, and no folder comes twice")
 	names := testenv.Must(studentsOf(dirs))(t)
 	require.Equal(t, []string{in("a/anna"), in("b/anna"), "bob", "b"}, names, "two students of one name are two")
-
+	// What follows asks which attempts a folder has.
 	_, err := findAttempts(in("nobody"), nil)
 	require.EqualError(t, err, "there is no folder "+in("nobody"))
 	require.NoError(t, os.WriteFile(in("zip"), nil, 0o644))
@@ -167,7 +177,7 @@ func TestCommandLine(t *testing.T) {
 		require.Equal(t, min(n, 3), strings.Count(out, "Hint "), "hints open one by one:\n%s", out)
 	}
 	require.Contains(t, out, "There are no more.")
-	for _, kept := range []string{"null", `{"_03-predecessor":-7}`, `{"_03-predec`} {
+	for _, kept := range []string{"null", `{"_03-predecessor":-7}`, `{"_03-predec`} { // none, not a number of hints, cut short
 		root := rootOf(t)
 		file := testenv.Must((&app{root: root}).hintsFile())(t)
 		require.NoError(t, os.WriteFile(file, []byte(kept), 0o644))
@@ -191,9 +201,6 @@ func TestCommandLine(t *testing.T) {
 		require.ErrorContains(t, err, "set the environment variable EXERCISES_CACHE to a folder that can be written")
 	})
 
-	if testenv.AtLanding() { // the others are in the proof, or are the checkout's own
-		return
-	}
 	out = testenv.Must(call("show", "3", "-give-up"))(t)
 	require.Contains(t, out, "package predecessor")
 }
@@ -204,16 +211,13 @@ func TestTheLanguageFollowsTheReader(t *testing.T) {
 	said := func(lcAll, lang string, args ...string) string {
 		t.Setenv("LC_ALL", lcAll)
 		t.Setenv("LANG", lang)
-		out, err := called(t, args...)
-		if err != nil {
-			out += err.Error()
-		}
-		return out
+		return saidBy(t, args...)
 	}
 	require.Contains(t, said("", "zh_CN.UTF-8", "hint", "1"), "提示 1（共 3 条）\n\n")
 	require.Contains(t, said("zh_CN.UTF-8", "C", "hint", "1"), "提示 2（共 3 条）")
-	for _, english := range []string{said("", "", "hint", "1"), said("en_US.UTF-8", "zh_CN.UTF-8", "hint", "1"),
-		said("", "zh_CN.UTF-8", "hint", "1", "-lang", "en")} {
+	forEnglish := []string{said("", "", "hint", "1"), said("en_US.UTF-8", "zh_CN.UTF-8", "hint", "1"),
+		said("", "zh_CN.UTF-8", "hint", "1", "-lang", "en")}
+	for _, english := range forEnglish {
 		require.Contains(t, english, "Hint 1 of 3\n\nOnly one")
 		require.NotRegexp(t, `\p{Han}`, english)
 	}
@@ -223,10 +227,8 @@ func TestTheLanguageFollowsTheReader(t *testing.T) {
 	require.Contains(t, said("", "zh_CN.UTF-8", "next"), "练习 1：一个临时节点\n\n**目标。**")
 	require.Contains(t, said("", "zh_CN.UTF-8", "next"), "docs/exercises/_01-naive/README.zh-CN.md")
 	require.Contains(t, said("", "zh_CN.UTF-8", "watch", "-x"), "没有选项 -x")
-	for _, args := range [][]string{{"help"}, {"nothing"}, {"hint"}, {"hint", "99"}, {"hint", "1", "2"},
-		{"watch", "-x"}, {"grade"},
-		{"grade", "-j", "0", "x"}, {"show", "7"}, {"next"}} {
-		require.Empty(t, leftEnglish(said("", "zh_CN.UTF-8", args...)), "%v", args)
+	for _, line := range []string{"help", "nothing", "hint", "hint 99", "hint 1 2", "watch -x", "grade", "grade -j 0 x", "show 7", "next"} {
+		require.Empty(t, leftEnglish(said("", "zh_CN.UTF-8", strings.Fields(line)...)), line)
 	}
 }
 

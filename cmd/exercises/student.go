@@ -205,25 +205,21 @@ func (a *app) wanted(ctx context.Context, names []string) (*exercise, error) {
 // poll is the pause between two looks of watch at the files.
 const poll = 200 * time.Millisecond
 
-// patience is how long watch waits for a file that it cannot read before it says so: longer than an editor needs.
-const patience = 10 * poll
-
 // watch grades an exercise each time its files change, until ctx ends. With once, it grades the files as they are. Without
 // an exercise all are done, and next says so.
 func (a *app) watch(ctx context.Context, e *exercise, once bool) error {
 	if e == nil {
 		return a.next(ctx)
 	}
-	reported := ""                 // the content of the last report
-	unreadable := time.Duration(0) // since when there is nothing to read
+	reported, unreadable := "", 0 // the content of the last report, and the number of looks in vain since then
 	for ; ctx.Err() == nil; pause(ctx) {
 		at, err := readAttempt(e.dir(a.root), e)
 		isRead := err == nil || errors.As(err, new(refusal)) // a refused attempt has a grade
 		if !isRead && !once {
 			// Some editors, and Git, remove a file and then write it again. If it
 			// stays away watch says so, and waits for it all the same.
-			unreadable += poll
-			if unreadable == patience {
+			unreadable++
+			if unreadable == 10 { // looks: two seconds, which is longer than an editor needs
 				a.print("\n%v\n", err)
 			}
 			continue
@@ -320,16 +316,12 @@ func (a *app) printFailure(e *exercise, at *attempt, f failure) {
 		}
 	}
 	if f.Trace != "" {
-		a.print("\nSee it in the lab, with your lock:\n    go run ./cmd/lab%s -open -scene '%s'\n", a.lockFlag(e, at), f.Trace)
+		lockFlag := ""
+		if at.dir != e.dir(a.root) {
+			lockFlag = " -lock " + at.dir
+		}
+		a.print("\nSee it in the lab, with your lock:\n    go run ./cmd/lab%s -open -scene '%s'\n", lockFlag, f.Trace)
 	}
-}
-
-// lockFlag is the flag with which the lab plays an attempt that is not in its exercise's folder.
-func (a *app) lockFlag(e *exercise, at *attempt) string {
-	if at.dir == e.dir(a.root) {
-		return ""
-	}
-	return " -lock " + at.dir
 }
 
 // hint shows one more hint each time, and all that were shown before.

@@ -32,11 +32,8 @@ func groupUsage(leader int) resources {
 		u.time += time.Duration(ticks) * (time.Second / hertz)
 		threads, _ := filepath.Glob(filepath.Join(dir, "task", "*"))
 		for _, thread := range threads {
-			stat := procStat(thread)
-			if len(stat) == 0 {
-				continue // the thread has ended
-			}
-			if stat[state] == "R" || stat[state] == "D" { // it runs or could run, or the disk is slow
+			stat := procStat(thread)                                         // empty, if the thread has ended
+			if len(stat) > 0 && (stat[state] == "R" || stat[state] == "D") { // it runs or could run, or the disk is slow
 				u.waits = false
 			}
 		}

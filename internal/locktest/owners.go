@@ -30,6 +30,8 @@ type OwnersSubject struct {
 	Keeps    time.Duration
 	// Shared means that the owners of a Mutex queue in memory, with one node for all of them.
 	Shared bool
+	// Level says how much is asked of the lock. The zero Level is Full.
+	Level Level
 }
 
 // Plan has the cases about owners.
@@ -41,23 +43,26 @@ func (s OwnersSubject) Plan() Plan {
 		Requeues:     s.Requeues,
 		Keeps:        s.Keeps,
 	}
-	keep := func(c TestCase[*owners]) bool { return !c.Queue || !s.Shared } // Queue: a case needs a node for each owner
+	keep := func(c TestCase[*owners]) bool {
+		hasNodes := !c.Queue || !s.Shared // Queue: a case needs a node for each owner
+		return hasNodes && (s.Level == Full || c.Basic)
+	}
 	enter := func(w *World) *owners { return &owners{w, s} }
 	return NewPlan(stage.WithoutParents(ownersCases), keep, contender, enter).
 		Needs(s.Open != nil, "OwnersSubject.Open is nil: it must make a Mutex")
 }
 
-// ownersCases are the cases; TestCase explains Queue and Exact.
+// ownersCases are the cases. TestCase, in stage/suite.go, explains Basic, Queue and Exact.
 var ownersCases = []TestCase[*owners]{
-	{Name: "another owner of the same Mutex waits its turn in the queue", Group: Safety, Run: anotherOwner, Queue: true},
-	{Name: "the node goes with the last Unlock and not before", Group: Safety, Run: lastUnlock},
-	{Name: "TryLock by the holder counts up, by another owner it is false at once", Group: Liveness, Run: tryLockOwners},
-	{Name: "Unlock by another owner is ErrNotOwner and frees nothing", Group: Liveness, Run: unlockByAnother},
-	{Name: "one Unlock too many is ErrNotOwner", Group: Liveness, Run: unlockTooMany},
-	{Name: "a second Lock by the same owner costs no request", Group: Cost, Run: lockAgain, Exact: true},
-	{Name: "owners with equal names are distinct", Group: Safety, Run: equalNames},
+	{Name: "another owner of the same Mutex waits its turn in the queue", Group: Safety, Run: anotherOwner, Basic: true, Queue: true},
+	{Name: "the node goes with the last Unlock and not before", Group: Safety, Run: lastUnlock, Basic: true},
+	{Name: "TryLock by the holder counts up, by another owner it is false at once", Group: Liveness, Run: tryLockOwners, Basic: true},
+	{Name: "Unlock by another owner is ErrNotOwner and frees nothing", Group: Liveness, Run: unlockByAnother, Basic: true},
+	{Name: "one Unlock too many is ErrNotOwner", Group: Liveness, Run: unlockTooMany, Basic: true},
+	{Name: "a second Lock by the same owner costs no request", Group: Cost, Run: lockAgain, Basic: true, Exact: true},
+	{Name: "owners with equal names are distinct", Group: Safety, Run: equalNames, Basic: true},
 	{Name: "an owner of one lock does not own another one", Group: Safety, Run: otherMutex},
-	{Name: "no owner at all is an error, or an owner like another", Group: Faults, Run: nilOwner},
+	{Name: "no owner at all is an error, or an owner like another", Group: Faults, Run: nilOwner, Basic: true},
 	{Name: "two goroutines of one owner that lock at once make one node", Group: Liveness, Run: lockAtOnce, Exact: true},
 	{Name: "a Lock that fails fails no other goroutine of its owner", Group: Faults, Run: lockFailsForOne, Exact: true},
 	{Name: "a Lock during the last Unlock of its owner makes a new node",
