@@ -74,21 +74,17 @@ func (s semaphoreLock) TryLock() (bool, error) { return s.TryAcquire() }
 func (s semaphoreLock) Unlock() error          { return s.Release() }
 
 var semaphoreCases = []locktest.TestCase[*semaphoreWorld]{
-	{Name: "as many as there are permits get in, also if there are many",
-		Group: locktest.Liveness, Run: manyPermits, Basic: true},
-	{Name: "whichever of those inside goes, the first waiter gets in", Group: locktest.Liveness, Run: with(3,
-		whicheverGoes), Basic: true},
+	{Name: "as many as there are permits get in, also if there are many", Group: locktest.Liveness, Run: manyPermits, Basic: true},
+	{Name: "whichever of those inside goes, the first waiter gets in", Group: locktest.Liveness, Run: with(3, whicheverGoes), Basic: true},
 	{Name: "TryAcquire takes a free place, and says false at once when there is none",
 		Group: locktest.Liveness, Run: crowded(2, locktest.TryLockHeld, locktest.ForeignChild), Basic: true},
 	{Name: "a release between looking and watching is not missed, whichever of those inside goes",
 		Group: locktest.Liveness, Run: with(2, releaseBeforePlaceWatch), Exact: true},
-	{Name: "a release wakes no more waiters than predicted", Group: locktest.Cost, Run: with(3,
-		placeWakeUps), Exact: true},
+	{Name: "a release wakes no more waiters than predicted", Group: locktest.Cost, Run: with(3, placeWakeUps), Exact: true},
 	{Name: "the requests are no more than predicted", Group: locktest.Cost, Run: with(3, placeRequests), Exact: true},
 	{Name: "no goroutine is left when every contender has gone out", Group: locktest.Cost,
 		Run: with(3, func(w *semaphoreWorld) { whicheverGoes(w); w.NoGoroutines() }), Exact: true},
-	{Name: "an error on the way to the last of several places leaves no node behind",
-		Group: locktest.Faults, Run: crowded(3, locktest.ErrorOnTheWay), Exact: true},
+	{Name: "an error on the way to the last of several places leaves no node behind", Group: locktest.Faults, Run: crowded(3, locktest.ErrorOnTheWay), Exact: true},
 	{Name: "less than one permit is an error at once", Group: locktest.Faults, Run: with(0, noPermits)},
 }
 
