@@ -161,8 +161,6 @@ func TestATokenIsReadIfAnotherHasQueuedBeforeTheList(t *testing.T) {
 	})
 }
 
-const codeThrottled = jute.Code(-127) // the answer of a server under load: a later request may succeed
-
 // On a server that does not know containers, the parent is made as an ordinary node. Such a server answers with one of
 // two codes; one that is not ZooKeeper's own closes the connection.
 func TestAServerWithoutContainersGetsAnOrdinaryParent(t *testing.T) {

@@ -25,8 +25,6 @@ const (
 	guardNode = "/guard"
 )
 
-var everybody = zk.WorldACL(zk.PermAll)
-
 func (tb *serverTest) deleteGuard(admin *zk.Conn) {
 	tb.Helper()
 	for _, child := range tb.srv.Children(guardNode) {

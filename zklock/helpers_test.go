@@ -1,6 +1,7 @@
 package zklock_test
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -23,11 +24,17 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// lockPath is the path of the lock in these tests: the parent of the contenders' nodes.
-const lockPath = "/lock"
+// What the tests of this package share is in this file.
+const (
+	lockPath      = "/lock"         // of the lock: the parent of the contenders' nodes
+	codeThrottled = jute.Code(-127) // the answer of a server under load: a later request may succeed
+)
 
-// aside runs a function in a goroutine of its own, and returns a channel that gets its error.
-var aside, isClosed = bubble.Aside, bubble.IsClosed
+var (
+	threeServers    = bubble.Three            // addresses that all lead to the server of the test
+	everybody       = zk.WorldACL(zk.PermAll) // may do everything
+	aside, isClosed = bubble.Aside, bubble.IsClosed
+)
 
 // A serverTest is a test on an embedded server in virtual time: a sleep is an exact moment, and takes no real time.
 type serverTest struct {
@@ -39,8 +46,8 @@ type serverTest struct {
 func onServer(t *testing.T, play func(tb *serverTest)) {
 	t.Helper()
 	bubble.Test(t, func(t *testing.T) {
-		t.Cleanup(func() { time.Sleep(time.Minute) }) // what is tried again in the background notices that the clients are closed
-		play(&serverTest{t, zkserver.Run(t, zkserver.WithEpoch(3))})
+		t.Cleanup(func() { time.Sleep(time.Minute) })                // until goroutines that try again notice the closed client
+		play(&serverTest{t, zkserver.Run(t, zkserver.WithEpoch(3))}) // an epoch makes zxids of more than 32 bits
 	})
 }
 
@@ -65,11 +72,11 @@ func withOrdinaryClient(t *testing.T, play func(tb *serverTest, conn *zk.Conn)) 
 // connect opens a session that ends with the test.
 func (tb *serverTest) connect() *zk.Conn {
 	tb.Helper()
-	return tb.connectWith(ensemble.Options{Buffer: 64 << 10})
+	return tb.connectWith(ensemble.Options{Buffer: 64 << 10}) // without it each client keeps 3 MiB
 }
 
-// connectWith is connect with other options. The client has three servers, as one of an ensemble does, so that it
-// does not call requests off that it has not sent while it changes over from one to the next.
+// connectWith is connect with other options. The client has three servers, as one of an ensemble does: when it
+// changes from one to the next, it keeps the requests that it has not sent.
 func (tb *serverTest) connectWith(options ensemble.Options) *zk.Conn {
 	tb.Helper()
 	if connectOtherwise != nil {
@@ -122,7 +129,8 @@ func (tb *serverTest) nodeAt(i int) string {
 	tb.Helper()
 	names := tb.srv.Children(lockPath)
 	require.Greater(tb, len(names), i)
-	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(a[max(0, len(a)-10):], b[max(0, len(b)-10):]) })
+	number := func(name string) string { return name[max(0, len(name)-10):] } // the last ten digits are its place in the queue
+	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(number(a), number(b)) })
 	return lockPath + "/" + names[i]
 }
 
@@ -146,7 +154,7 @@ func lockAside(ctx context.Context, m *zklock.Mutex, owner *zklock.Owner) <-chan
 
 // unlockThrottled unlocks aside. The node stays for three seconds more, in which the server refuses to delete it.
 func (tb *serverTest) unlockThrottled(session int64, holder *zklock.Lease) (unlocked <-chan error) {
-	for range 4 {
+	for range 4 { // the pauses before the next tries are 0.2, 0.4, 0.8 and 1.6 s
 		tb.srv.Fail(codeThrottled, requestOf(session, jute.OpDelete, holder.Node()))
 	}
 	unlocked = aside(func() error { return holder.Unlock(context.Background()) })
@@ -169,11 +177,19 @@ func proofOf(session int64) func(zkserver.Request) bool {
 	}
 }
 
-// startWaiter calls Lock aside, and returns when all goroutines wait: the call for the lock, or for its server.
+// startWaiter calls Lock aside, and returns when the call waits for the lock, or for an answer of the server.
 func startWaiter(m *zklock.Mutex) <-chan locked {
 	waiter := lockAside(context.Background(), m, zklock.NewOwner("waiter"))
 	synctest.Wait()
 	return waiter
+}
+
+// startWaiters starts n waiters of a Mutex, one after the other.
+func startWaiters(m *zklock.Mutex, n int) (waiters []<-chan locked) {
+	for range n {
+		waiters = append(waiters, startWaiter(m))
+	}
+	return waiters
 }
 
 // enqueue is startWaiter for a client whose first answer takes a moment: it returns when the node is in the queue.
@@ -191,7 +207,7 @@ func (tb *serverTest) enqueueOthers(n int) (waiters []<-chan locked) {
 	return waiters
 }
 
-// startGivingUp starts a waiter. giveUp ends its ctx, and requires that Lock then returns that error.
+// startGivingUp starts a waiter. giveUp ends its ctx, and asserts that Lock then returns the ctx's error.
 func (tb *serverTest) startGivingUp(m *zklock.Mutex, owner *zklock.Owner) (waiter <-chan locked, giveUp func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	waiter = lockAside(ctx, m, owner)
@@ -210,7 +226,7 @@ func (tb *serverTest) within(d time.Duration) context.Context {
 	return ctx
 }
 
-// leaseOf returns the lease with which a call of Lock returns.
+// leaseOf waits until a call of Lock returns, and returns its lease.
 func (tb *serverTest) leaseOf(waiter <-chan locked, otherwise ...any) *zklock.Lease {
 	tb.Helper()
 	select {
@@ -281,8 +297,8 @@ func (tb *serverTest) connectAs(o ordinary) *zk.Conn {
 	return conn
 }
 
-// A silentWriter is a connection on which a write that fails is not reported, but closes it, so that the reader
-// notices. The client, which gives three answers to a request whose write fails after Close, hangs with the third.
+// A silentWriter is a connection that reports no failed write: it closes itself, so that the client's reader notices.
+// If the write of a request fails after Close, go-zookeeper answers it three times, and hangs with the third answer.
 type silentWriter struct{ net.Conn }
 
 func (c silentWriter) Write(b []byte) (int, error) {
@@ -306,7 +322,6 @@ func (tb *serverTest) create(conn *zk.Conn, path, data string, flags int32) stri
 	return testenv.Must(conn.Create(path, []byte(data), flags, zk.WorldACL(zk.PermAll)))(tb)
 }
 
-// stored returns what the server has at a path.
 func (tb *serverTest) stored(path string) zkserver.Node {
 	tb.Helper()
 	node, ok := tb.srv.Node(path)
@@ -314,7 +329,6 @@ func (tb *serverTest) stored(path string) zkserver.Node {
 	return node
 }
 
-// set writes a node.
 func (tb *serverTest) set(conn *zk.Conn, node, data string) {
 	tb.Helper()
 	testenv.Must(conn.Set(node, []byte(data), -1))(tb)
@@ -357,7 +371,8 @@ func (tb *serverTest) requireHeld(m *zklock.Mutex, what ...any) {
 // the watches may be those that the first replies have set. Here no reply but the handshake's arrives before
 // SetWatches is written, or a moment of virtual time has passed: then there are no watches.
 func watchesFirst(nc net.Conn) net.Conn {
-	sent, replies := make(chan struct{}, 1000), 0
+	sent := make(chan struct{}, 1000) // gets one for each SetWatches; more than a test sends
+	replies := 0
 	return bubble.Through(nc, bubble.Way{Packet: func(packet []byte) []byte {
 		// After length and xid; the word by which a server is asked what it is has neither.
 		if len(packet) >= 12 && jute.Op(binary.BigEndian.Uint32(packet[8:])) == jute.OpSetWatches {
@@ -365,7 +380,8 @@ func watchesFirst(nc net.Conn) net.Conn {
 		}
 		return packet
 	}}, bubble.Way{Packet: func(packet []byte) []byte {
-		if replies++; replies == 2 {
+		replies++
+		if replies == 2 { // the first one answers the handshake
 			select {
 			case <-sent:
 			case <-time.After(time.Microsecond):
@@ -379,7 +395,138 @@ func watchesFirst(nc net.Conn) net.Conn {
 func tapped(tap *wiretap.Tap) func(net.Conn) net.Conn {
 	return func(nc net.Conn) net.Conn {
 		dial := tap.Dialer(func(string, string, time.Duration) (net.Conn, error) { return nc, nil })
-		nc, _ = dial("", "", 0) // it fails only if what it is given does
-		return nc
+		tappedConn, _ := dial("", "", 0) // the error is that of the function above, which returns none
+		return tappedConn
 	}
+}
+
+// withoutEvents is a connection that drops the events of the nodes whose paths contain a text, and every event if the
+// text is empty. A client that is just coming back can miss events in this way.
+func withoutEvents(nc net.Conn, text string) net.Conn {
+	return bubble.Through(nc, bubble.Way{}, bubble.Way{Packet: func(packet []byte) []byte {
+		xid := int32(binary.BigEndian.Uint32(packet[4:])) // after the length
+		if xid == jute.XidEvent && bytes.Contains(packet, []byte(text)) {
+			return nil
+		}
+		return packet
+	}})
+}
+
+// distant wraps a connection so that each packet from the server takes the time away. Many can be on their way at once.
+// The client's deadlines do not count: these tests are not about a client that gives up a far server.
+func distant(away time.Duration) func(net.Conn) net.Conn {
+	return func(nc net.Conn) net.Conn { return patient{bubble.Through(nc, bubble.Way{}, bubble.Way{Far: away})} }
+}
+
+type patient struct{ net.Conn }
+
+func (patient) SetReadDeadline(time.Time) error { return nil }
+
+// narrow wraps a connection so that the server's bytes come in pieces of a size, and each piece takes a time.
+func narrow(size int, each time.Duration) func(net.Conn) net.Conn {
+	return func(nc net.Conn) net.Conn {
+		return patient{bubble.Through(nc, bubble.Way{}, bubble.Way{Packet: func(packet []byte) []byte {
+			pieces := (len(packet) + size - 1) / size
+			time.Sleep(each * time.Duration(pieces))
+			return packet
+		}})}
+	}
+}
+
+// A slowCtx is a ctx that calls done before its Done returns, so that a test can delay the goroutine that reads it.
+type slowCtx struct {
+	context.Context
+	done func()
+}
+
+func (c slowCtx) Done() <-chan struct{} { c.done(); return c.Context.Done() }
+
+// connectOtherwise, if not nil, is what connectWith does: withEachClient sets it.
+var connectOtherwise func(tb *serverTest, o ensemble.Options) *zk.Conn
+
+// ordinaryClient opens a client of zk.Connect. Without it connectWith opens one of zkconn.Connect.
+func ordinaryClient(tb *serverTest, o ensemble.Options) *zk.Conn {
+	return tb.connectAs(ordinary{buffer: o.Buffer, wrap: func(nc net.Conn) net.Conn {
+		if o.Wrap != nil {
+			nc = o.Wrap(nc)
+		}
+		return watchesFirst(nc)
+	}})
+}
+
+// withEachClient plays a test twice: with clients of zkconn.Connect, and with clients of zk.Connect.
+func withEachClient(t *testing.T, play func(tb *serverTest)) {
+	t.Helper()
+	onServer(t, play)
+	t.Run("zk.Connect", func(t *testing.T) {
+		connectOtherwise = ordinaryClient
+		defer func() { connectOtherwise = nil }()
+		onServer(t, play)
+	})
+}
+
+// A meter is a serverTest that counts what the clients with its tap send.
+type meter struct {
+	*serverTest
+	tap *wiretap.Tap
+}
+
+// onMeter plays a test with a meter. The lock's parent is there.
+func onMeter(t *testing.T, play func(m *meter)) {
+	t.Helper()
+	onServer(t, func(tb *serverTest) {
+		m := &meter{tb, new(wiretap.Tap)}
+		tb.makeParent()
+		play(m)
+	})
+}
+
+// newMutex makes a Mutex whose requests are counted.
+func (m *meter) newMutex() *zklock.Mutex {
+	m.Helper()
+	return m.mutex(m.connectWith(ensemble.Options{Tap: m.tap}))
+}
+
+type requests = map[jute.Op]int64 // how many of each kind
+
+// settle returns when every goroutine waits for something.
+func (m *meter) settle() {
+	time.Sleep(10 * time.Millisecond) // of virtual time: a client waits for 1 ms before the first reply of a connection
+}
+
+// sent returns what is sent while f runs and until every goroutine waits for something.
+func (m *meter) sent(f func()) requests {
+	m.settle()
+	before := m.tap.Counts()
+	f()
+	m.settle()
+	sent := m.tap.Counts().Since(before).Requests
+	delete(sent, jute.OpPing)
+	return sent
+}
+
+// startBehind starts a waiter, and fails the test if the lock is free.
+func (m *meter) startBehind(mutex *zklock.Mutex) <-chan locked {
+	m.Helper()
+	waiter := lockAside(context.Background(), mutex, zklock.NewOwner("waiter"))
+	m.settle()
+	require.Empty(m, waiter, "it holds the lock")
+	return waiter
+}
+
+// leaseNow returns the lease that a waiter has got by now.
+func (m *meter) leaseNow(waiter <-chan locked) *zklock.Lease {
+	m.Helper()
+	m.settle()
+	require.Len(m, waiter, 1, "it waits, and nobody is before it")
+	got := <-waiter
+	require.NoError(m, got.err)
+	return got.lease
+}
+
+func sum(r requests) (all int64) {
+	for _, n := range r {
+		all += n
+	}
+	return all
 }

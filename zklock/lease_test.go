@@ -23,8 +23,6 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-var threeServers = bubble.Three // addresses
-
 // A Mutex uses the timeout that the next session has, shorter here: its servers are replaced by others.
 func TestTheNextSessionMayBeShorter(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
@@ -95,26 +93,6 @@ func TestTheFirstLockOfAClientTakesNoLonger(t *testing.T) {
 		require.Zero(tb, time.Since(began), "the lock is free, and every request is answered at once")
 		tb.mustUnlock(l)
 	})
-}
-
-// distant wraps a connection so that each packet from the server takes a while, with many on their way at a time. The
-// client's deadlines do not count: these tests are not about a client that gives up a far server.
-func distant(away time.Duration) func(net.Conn) net.Conn {
-	return func(nc net.Conn) net.Conn { return patient{bubble.Through(nc, bubble.Way{}, bubble.Way{Far: away})} }
-}
-
-type patient struct{ net.Conn }
-
-func (patient) SetReadDeadline(time.Time) error { return nil }
-
-// narrow wraps a connection so that the bytes of the server come size at a time, which takes each.
-func narrow(size int, each time.Duration) func(net.Conn) net.Conn {
-	return func(nc net.Conn) net.Conn {
-		return patient{bubble.Through(nc, bubble.Way{}, bubble.Way{Packet: func(packet []byte) []byte {
-			time.Sleep(each * time.Duration((len(packet)+size-1)/size))
-			return packet
-		}})}
-	}
 }
 
 // A client does not leave a server that answers slowly, and does not ask others whether they lead. The two answers of a
@@ -197,14 +175,6 @@ func TestAMutexThatHasLostTheLockAsksNoMoreThanAnotherWaiter(t *testing.T) {
 		require.Equal(tb, sentBy(false), sentBy(true))
 	})
 }
-
-// A slowCtx is a ctx that calls done before its Done returns, so that a test can delay its reader.
-type slowCtx struct {
-	context.Context
-	done func()
-}
-
-func (c slowCtx) Done() <-chan struct{} { c.done(); return c.Context.Done() }
 
 // TryLock returns ErrHeld and the error of its delete, which is refused, complete and without a data race.
 func TestARefusedDeleteIsReportedWhole(t *testing.T) {

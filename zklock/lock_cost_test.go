@@ -18,68 +18,8 @@ import (
 	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/testenv"
-	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/zklock"
 )
-
-// A meter is a serverTest (helpers_test.go) that counts what the clients with its tap send.
-type meter struct {
-	*serverTest
-	tap *wiretap.Tap
-}
-
-// onMeter plays a test with a meter. The lock's parent is there.
-func onMeter(t *testing.T, play func(m *meter)) {
-	t.Helper()
-	onServer(t, func(tb *serverTest) {
-		m := &meter{tb, new(wiretap.Tap)}
-		tb.makeParent()
-		play(m)
-	})
-}
-
-// newMutex makes a Mutex whose requests are counted.
-func (m *meter) newMutex() *zklock.Mutex {
-	m.Helper()
-	return m.mutex(m.connectWith(ensemble.Options{Tap: m.tap}))
-}
-
-type requests = map[jute.Op]int64
-
-// settle returns when every goroutine waits for something.
-func (m *meter) settle() {
-	time.Sleep(10 * time.Millisecond) // of virtual time: a client takes one for the first reply of a connection
-}
-
-// sent returns what is sent while f runs and until every goroutine waits for something.
-func (m *meter) sent(f func()) requests {
-	m.settle()
-	before := m.tap.Counts()
-	f()
-	m.settle()
-	sent := m.tap.Counts().Since(before).Requests
-	delete(sent, jute.OpPing)
-	return sent
-}
-
-// startBehind starts a waiter, and fails the test if the lock is free.
-func (m *meter) startBehind(mutex *zklock.Mutex) <-chan locked {
-	m.Helper()
-	waiter := lockAside(context.Background(), mutex, zklock.NewOwner("waiter"))
-	m.settle()
-	require.Empty(m, waiter, "it holds the lock")
-	return waiter
-}
-
-// leaseNow returns the lease that a waiter has got by now.
-func (m *meter) leaseNow(waiter <-chan locked) *zklock.Lease {
-	m.Helper()
-	m.settle()
-	require.Len(m, waiter, 1, "it waits, and nobody is before it")
-	got := <-waiter
-	require.NoError(m, got.err)
-	return got.lease
-}
 
 // A contender that is alone sends two requests, and for the first acquisition of its Mutex also lists the queue.
 func TestCostWithoutContention(t *testing.T) {
@@ -96,15 +36,15 @@ func TestCostWithoutContention(t *testing.T) {
 	})
 }
 
-// A parent that has data or may not be written is not written: each acquisition lists the queue, which shows that.
+// A parent that has data, or that the contender may not write, is not written: each acquisition lists the queue.
 func TestAParentIsNotWrittenThatHasDataOrMayNotBeWritten(t *testing.T) {
 	for what, parent := range map[string]struct {
 		data  string
 		perms int32
 	}{
-		"it has data":           {"the lock of the orders", zk.PermAll},
-		"it has a mark's size":  {"the lock of the orders and no mark", zk.PermAll},
-		"it may not be written": {"", zk.PermAll &^ zk.PermWrite},
+		"it has data":           {data: "the lock of the orders", perms: zk.PermAll},
+		"it has a mark's size":  {data: "the lock of the orders and no mark", perms: zk.PermAll}, // for the mark see crowd in queue_test.go
+		"it may not be written": {perms: zk.PermAll &^ zk.PermWrite},
 	} {
 		t.Run(what, func(t *testing.T) {
 			onMeter(t, func(m *meter) {
@@ -116,7 +56,7 @@ func TestAParentIsNotWrittenThatHasDataOrMayNotBeWritten(t *testing.T) {
 				before := m.stored(lockPath)
 				ours := m.newMutex()
 				alone := func() { m.lockAndUnlock(ours) }
-				for range 3 {
+				for range 3 { // the Mutex learns that it must not write the parent
 					alone()
 				}
 				require.Equal(t, requests{jute.OpCreate: 1, jute.OpGetChildren2: 1, jute.OpDelete: 1}, m.sent(alone))
@@ -132,25 +72,27 @@ func TestAParentIsNotWrittenThatHasDataOrMayNotBeWritten(t *testing.T) {
 func TestTheDataOfAParentThatIsMadeAgainIsKept(t *testing.T) {
 	withClient(t, func(tb *serverTest, conn *zk.Conn) {
 		const path, data = "/locks/orders", "the lock of the orders"
-		m, makes := tb.mutexAt(path, conn), requestOf(conn.SessionID(), jute.OpCreateContainer, path)
+		m := tb.mutexAt(path, conn)
 		for range 2 { // the list of the first one shows that the parent has no data
 			tb.lockAndUnlock(m)
 		}
 		require.True(tb, tb.srv.Delete(path) && tb.srv.Delete("/locks"))
-		alone, again := tb.srv.Hold(makes), tb.srv.Hold(makes)
+		makesParent := requestOf(conn.SessionID(), jute.OpCreateContainer, path)
+		first, second := tb.srv.Hold(makesParent), tb.srv.Hold(makesParent)
 		waiter := lockAside(context.Background(), m, zklock.NewOwner("owner"))
-		<-alone.Hit()
-		alone.Release()
-		<-again.Hit()
+		<-first.Hit()
+		first.Release() // it fails, because /locks has gone; the Mutex makes that, and tries again
+		<-second.Hit()
 		tb.create(tb.connect(), path, data, zk.FlagPersistent)
-		again.Release()
+		second.Release()
 		got := tb.leaseOf(waiter)
 		require.Equal(tb, data, string(tb.stored(path).Data))
 		tb.mustUnlock(got)
 	})
 }
 
-// Many goroutines of a Mutex send at most a fifth of a request per acquisition: sixteen of them share a node.
+// Many goroutines of a Mutex send at most a fifth of a request per acquisition: sixteen of them share a node, which
+// costs three requests at most.
 func TestCostOfManyGoroutines(t *testing.T) {
 	const n = 160
 	onMeter(t, func(m *meter) {
@@ -187,8 +129,8 @@ func (m *meter) costBehind(ours *zklock.Mutex, strangers int, hold time.Duration
 	})
 }
 
-// A contender behind one or two others sends these requests. If its create is older than a twelfth of the session
-// timeout when its turn comes, one more write proves the session.
+// A contender behind one or two others sends these requests: it reads its own node, and each before it, to watch them.
+// If its create is older than a twelfth of the session timeout when its turn comes, one more write proves the session.
 func TestCostBehindStrangers(t *testing.T) {
 	onMeter(t, func(m *meter) {
 		ours := m.newMutex()
@@ -206,8 +148,8 @@ func TestCostBehindStrangers(t *testing.T) {
 	})
 }
 
-// A contender does not list the queue twice if the node before its own goes while a list is on its way, for which the
-// node before that one was the reason. Where servers are far and holds are short, every hand-over meets this.
+// The second node before a contender's goes, and the contender lists the queue. While the list is on its way, the first
+// one goes, too: then one list is enough. Where servers are far and holds are short, every hand-over meets this.
 func TestAReleaseDuringTheListIsNotLookedFor(t *testing.T) {
 	for range 20 { // the client hands the list and the event over in either order
 		onMeter(t, func(m *meter) {
@@ -229,8 +171,8 @@ func TestAReleaseDuringTheListIsNotLookedFor(t *testing.T) {
 	}
 }
 
-// A holder sends seventeen requests per session timeout: a proof, which is a sync and a multi, each 7/48 of it, and
-// three reads. Waiters of a Mutex, however many, send a proof per third of it, and one read per session timeout.
+// A holder sends seventeen requests per session timeout: three reads, and a proof for each 7/48 of it. A proof is a sync
+// and a multi. All waiters of a Mutex together send a proof per third of it, and one read per session timeout.
 // docs/production.md has the cost of a hundred holders of a client.
 func TestCostOfHoldingIsSeventeenRequestsPerSessionTimeout(t *testing.T) {
 	onMeter(t, func(m *meter) {
@@ -244,7 +186,7 @@ func TestCostOfHoldingIsSeventeenRequestsPerSessionTimeout(t *testing.T) {
 		wait := func() { time.Sleep(long) }
 		times := func(each time.Duration) float64 { return float64(long) / float64(each) }
 		holder := m.mustLock(m.newMutex(), zklock.NewOwner("holder"))
-		sent := m.sent(wait)
+		sent := m.sent(wait) // a request or two of each kind may fall on the edges of that time
 		require.Len(t, sent, 3)
 		require.InDelta(t, times(whileHeld)-1, sent[jute.OpSync], 1) // the first proof comes later
 		require.InDelta(t, times(whileHeld)-1+alone, sent[jute.OpMulti], 2)
@@ -266,15 +208,8 @@ func TestCostOfHoldingIsSeventeenRequestsPerSessionTimeout(t *testing.T) {
 	})
 }
 
-func sum(r requests) (all int64) {
-	for _, n := range r {
-		all += n
-	}
-	return all
-}
-
-// A process that caches and is alone sends nearly nothing, after five nodes, each of which the one before could have
-// replaced. Each row of docs/figures.md says how many requests an acquisition takes, with caching and without.
+// A process that caches and is alone sends nearly nothing, once it has made five nodes one soon after the other. Each
+// row of docs/figures/pauses.txt says how many requests an acquisition takes, with caching and without.
 func TestAProcessThatIsAloneSendsNearlyNothing(t *testing.T) {
 	testenv.RacedAtLength(t, "it counts what hundreds of locks send")
 	rows := testenv.Must(os.ReadFile("../docs/figures/pauses.txt"))(t)
@@ -282,7 +217,7 @@ func TestAProcessThatIsAloneSendsNearlyNothing(t *testing.T) {
 	for row := range strings.Lines(string(rows)) {
 		t.Run(row, func(t *testing.T) {
 			var times int
-			var pause, d [2]string    // of WithCaching; each a number and its unit
+			var pause, d [2]string    // each is a number and its unit; d is what WithCaching gets
 			var with, without float64 // requests per acquisition
 			testenv.Must(fmt.Sscanf(row, "| %s %s | %d | %s %s | %f | %f |", &pause[0], &pause[1], &times, &d[0], &d[1], &with, &without))(t)
 			run := func(options ...zklock.Option) (perLock float64) {
@@ -304,8 +239,9 @@ func TestAProcessThatIsAloneSendsNearlyNothing(t *testing.T) {
 				})
 				return perLock
 			}
-			require.InDelta(t, with, run(zklock.WithCaching(duration(t, d))), 0.005)
-			require.InDelta(t, without, run(), 0.005)
+			const rounding = 0.005 // the row has two decimals
+			require.InDelta(t, with, run(zklock.WithCaching(duration(t, d))), rounding)
+			require.InDelta(t, without, run(), rounding)
 		})
 	}
 }
@@ -314,10 +250,11 @@ func duration(t *testing.T, words [2]string) time.Duration {
 	return testenv.Must(time.ParseDuration(words[0] + words[1]))(t)
 }
 
-// After an Unlock, another process finds what the doc of WithCaching says: see returns it, with and without caching.
+// After an Unlock, another process finds what the doc of WithCaching says. observe returns what it finds, as a text.
 func TestWhatACachedNodeChanges(t *testing.T) {
+	// tryDuringDelete returns the results of two calls of TryLock, before and after the node is deleted, and the last error.
 	tryDuringDelete := func(tb *serverTest, conn *zk.Conn, try func() (bool, error)) string {
-		slow := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpDelete, "")) // the first attempt is faster
+		slow := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpDelete, ""))
 		first := testenv.Must(try())(tb)
 		slow.Release()
 		time.Sleep(time.Second)
@@ -326,23 +263,24 @@ func TestWhatACachedNodeChanges(t *testing.T) {
 	}
 	for _, c := range []struct {
 		what          string
-		see           func(tb *serverTest, conn *zk.Conn, ours *zklock.Mutex) string
-		with, without string
+		with, without string // what observe returns with caching, and without
+		observe       func(tb *serverTest, conn *zk.Conn) string
 	}{
-		{"TryLock", func(tb *serverTest, conn *zk.Conn, _ *zklock.Mutex) string {
-			other := contender(tb.connect(), lockPath)
-			return tryDuringDelete(tb, conn, other.TryLock)
-		}, "false true <nil>", "true true <nil>"},
-		{"TryLock of another library", func(tb *serverTest, conn *zk.Conn, _ *zklock.Mutex) string {
+		{what: "TryLock", with: "false true <nil>", without: "true true <nil>", observe: func(tb *serverTest, conn *zk.Conn) string {
+			return tryDuringDelete(tb, conn, contender(tb.connect(), lockPath).TryLock)
+		}},
+		// Without caching the first attempt gets the lock. The second one fails, because the lock is not reentrant.
+		{what: "another library", with: "false true <nil>", without: "true false <nil>", observe: func(tb *serverTest, conn *zk.Conn) string {
 			return tryDuringDelete(tb, conn, foreignLock(tb.connect(), lockPath, "other").TryLock)
-		}, "false true <nil>", "true false <nil>"}, // it is not reentrant
-		{"a crash", func(tb *serverTest, conn *zk.Conn, _ *zklock.Mutex) string {
-			id, began := conn.SessionID(), time.Now()
-			silence := tb.srv.Hold(anyFrom(id)).Every()
+		}},
+		// Another contender waits for the end of the session, which has a timeout of 10 s.
+		{what: "a crash", with: "10s", without: "0s", observe: func(tb *serverTest, conn *zk.Conn) string {
+			began := time.Now()
+			silence := tb.srv.Hold(anyFrom(conn.SessionID())).Every()
 			tb.lockAndUnlock(tb.mutex(tb.connect()))
 			silence.Release()
 			return fmt.Sprint(time.Since(began).Round(10 * time.Second))
-		}, "10s", "0s"}, // the session timeout
+		}},
 	} {
 		for _, with := range []bool{true, false} {
 			onServerCase(t, fmt.Sprintf("%s, with caching %v", c.what, with), func(tb *serverTest) {
@@ -354,7 +292,7 @@ func TestWhatACachedNodeChanges(t *testing.T) {
 				l := tb.mustLock(ours, nil)
 				time.Sleep(time.Minute)
 				tb.mustUnlock(l)
-				require.Equal(tb, want, c.see(tb, conn, ours))
+				require.Equal(tb, want, c.observe(tb, conn))
 			})
 		}
 	}
@@ -362,9 +300,9 @@ func TestWhatACachedNodeChanges(t *testing.T) {
 
 // A load is how some processes use one lock, whose server is 2 ms away.
 type load struct {
-	processes, times int           // that each of them locks
-	think, hold      time.Duration // before each Lock, on average, and until its Unlock
-	burst            int           // at once, 1 ms apart, before another process does; 0: they do not take turns
+	processes, times int           // each process locks so many times
+	think, hold      time.Duration // the time before each Lock, on average, and from there to its Unlock
+	burst            int           // a process locks so many times, 1 ms apart, before the next one does; 0: all lock at once
 }
 
 func (l load) String() string {
@@ -413,7 +351,7 @@ func (l load) compete(all []*zklock.Mutex, lock func(*zklock.Mutex)) {
 			time.Sleep(time.Duration(i) * 100 * time.Microsecond) // they come one after the other
 			r := rand.New(rand.NewPCG(1, uint64(i)))
 			for range l.times {
-				time.Sleep(time.Duration(2 * r.Float64() * float64(l.think)))
+				time.Sleep(time.Duration(2 * r.Float64() * float64(l.think))) // from 0 to twice think
 				lock(mutex)
 			}
 		})
@@ -424,8 +362,9 @@ func (l load) compete(all []*zklock.Mutex, lock func(*zklock.Mutex)) {
 // takeTurns has one process after the other lock, a burst each.
 func (l load) takeTurns(all []*zklock.Mutex, lock func(*zklock.Mutex)) {
 	for n := 0; n < l.processes*l.times; n += l.burst {
+		turn := n / l.burst
 		for range l.burst {
-			lock(all[n/l.burst%l.processes])
+			lock(all[turn%l.processes])
 			time.Sleep(time.Millisecond)
 		}
 		time.Sleep(10 * time.Millisecond) // the next one comes while a node may be cached
@@ -437,7 +376,7 @@ func TestCachingCostsNothingUnderContention(t *testing.T) {
 	testenv.Landing(t, "plays many contenders")
 	testenv.RacedAtLength(t, "it counts what thousands of locks send")
 	const ms = time.Millisecond
-	loads := []load{
+	loads := []load{ // of few processes and of many; with long pauses, with short ones and with none
 		{processes: 2, times: 500, think: 4 * ms, hold: 3 * ms}, {processes: 2, times: 500, think: 20 * ms, hold: 3 * ms},
 		{processes: 5, times: 200, think: 20 * ms, hold: ms}, {processes: 5, times: 200, think: 60 * ms, hold: ms},
 		{processes: 50, times: 20}, {processes: 50, times: 20, hold: ms},

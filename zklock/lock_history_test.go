@@ -1,7 +1,6 @@
 package zklock_test
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -38,7 +37,7 @@ type history struct {
 	events   int64
 	ops      []*operation
 	holds    map[int64]*tokenHold // of the leases so far, by token
-	taken    map[string]int64     // by node: when an operator has taken it away
+	taken    map[string]int64     // by node: when an operator has deleted it, or ended its session
 	faults   []porcupine.Annotation
 	problems []string
 }
@@ -62,14 +61,14 @@ const (
 // An operation is one call, or a loss. Its times are virtual nanoseconds, with eventBits below that order the events.
 type operation struct {
 	kind   kind
-	lane   int    // where it is drawn: 0 for what is lost
-	owner  string // unlike any other; "" if that does not matter
+	lane   int    // its row in the picture: the client's, and 0 for a loss
+	owner  string // its name, which no other owner has; "" for a loss
 	token  int64  // 0: no lease
 	call   int64
 	ret    int64 // never: it has not ended, and has its effect at any time
 	err    error
-	taken  bool // lost by an operator's doing
-	beside bool // a node was cached when it was called
+	taken  bool // a loss by an operator's command
+	beside bool // a TryLock: another contender's node was cached when it was called
 	excuse bool // its result may be one that the model does not allow, see excuseLocked
 }
 
@@ -83,19 +82,22 @@ func (h *history) nowLocked() int64 {
 	return int64(time.Since(h.start))<<eventBits | h.events
 }
 
-// isCachedLocked reports whether a node is there although no lease by it goes on: it is cached, or was, and goes.
-func (h *history) isCachedLocked(node string) bool {
-	leases, known := 0, false
+// isCachedLocked reports whether a node that is there had leases, and has none: it is cached, or is being deleted.
+func (h *history) isCachedLocked(name string) bool {
+	leases, hadSome := 0, false
 	for _, o := range h.ops {
+		held := h.holds[o.token]
+		ended := o.ret != never // only then its token is known
 		switch {
-		case o.ret == never || h.holds[o.token] == nil || h.holds[o.token].node != node: // its token is known once it has ended
+		case !ended || held == nil || held.node != historyPath+"/"+name: // is not about the node
 		case o.kind == opUnlock:
 			leases--
 		case o.kind != opLost && o.err == nil:
-			leases, known = leases+1, true
+			leases++
+			hadSome = true
 		}
 	}
-	return known && leases == 0
+	return hadSome && leases == 0
 }
 
 // instant is when the nanosecond of a time began.
@@ -116,13 +118,14 @@ func (h *history) end(o *operation, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	o.err = err
-	// An Unlock that ctx has ended is under way until another says how it ended.
-	if o.kind != opUnlock || !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+	// An Unlock whose ctx has ended goes on in the background: it may have its effect at any time.
+	ctxEnded := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	if o.kind != opUnlock || !ctxEnded {
 		o.ret = h.nowLocked()
 	}
 }
 
-// watch records when a lease is lost, the first one of its token for all of them.
+// watch records when a lease is lost. The first lease of a token does that for the others, which share its Lost.
 func (h *history) watch(l leaseUnderTest, stop <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -131,7 +134,7 @@ func (h *history) watch(l leaseUnderTest, stop <-chan struct{}) {
 	}
 	held := &tokenHold{node: l.Node(), leased: h.nowLocked(), unlocked: never}
 	h.holds[l.Token()] = held
-	h.takeLocked(l.Token(), held) // the lock was handed on before Lost could close
+	h.takeLocked(l.Token(), held) // the operator has taken the node, and the Mutex has handed the lock on since
 	go func() {
 		select {
 		case <-l.Lost():
@@ -149,7 +152,7 @@ func (h *history) watch(l leaseUnderTest, stop <-chan struct{}) {
 	}()
 }
 
-// take notes that an operator is about to take some nodes away.
+// take notes that an operator is about to delete some nodes, or to end their session.
 func (h *history) take(nodes ...string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -209,8 +212,8 @@ var model = porcupine.Model{
 	Step: func(s, in, _ any) (bool, any) { return step(s.(state), in.(*operation)) },
 	DescribeOperation: func(in, _ any) string {
 		o, ok := in.(*operation)
-		if !ok {
-			return "" // porcupine asks of an annotation
+		if !ok { // it is an annotation, which has its own text
+			return ""
 		}
 		return fmt.Sprintf("%s %s: %d, %v", o.owner, o.kind, o.token, o.err)
 	},
@@ -224,7 +227,8 @@ func step(s state, o *operation) (bool, state) {
 	case opLock, opTryLock:
 		switch {
 		case errors.Is(o.err, zklock.ErrHeld):
-			return s.token != 0 && s.owner != o.owner || o.excuse, s
+			anotherHolds := s.token != 0 && s.owner != o.owner
+			return anotherHolds || o.excuse, s
 		case o.err != nil:
 			return true, s
 		case mine:
@@ -233,7 +237,7 @@ func step(s state, o *operation) (bool, state) {
 		case s.token == 0 && o.token > s.highest:
 			return true, state{token: o.token, owner: o.owner, leases: 1, highest: o.token}
 		}
-		return o.excuse && o.token <= s.highest, s
+		return o.excuse && o.token <= s.highest, s // an operator took the lock from it, and a later holder came first
 	case opUnlock:
 		switch {
 		case !mine:
@@ -242,7 +246,7 @@ func step(s state, o *operation) (bool, state) {
 			return true, state{highest: s.highest}
 		}
 		s.leases--
-		return !errors.Is(o.err, zklock.ErrLost), s
+		return !errors.Is(o.err, zklock.ErrLost), s // a lost lock has no leases that are left
 	default: // lost
 		if s.token == o.token {
 			s = state{highest: s.highest}
@@ -251,17 +255,19 @@ func step(s state, o *operation) (bool, state) {
 	}
 }
 
-// excuseLocked marks the operations whose result may be one that the model does not allow: those of a token from
-// which an operator has taken the lock, until Lost closes; and a TryLock that finds the lock held while another
-// contender tries to get it, is releasing it, or may have left a node; or one that finds a cached node.
+// excuseLocked marks the operations whose result may be one that the model does not allow:
+//   - those of a token whose node an operator has taken away, until Lost closes;
+//   - a TryLock that returns ErrHeld because of a cached node, or while another contender tries to get the lock, is
+//     releasing it, or may have left its node behind.
 func (h *history) excuseLocked() {
 	for _, o := range h.ops {
 		if errors.Is(o.err, zklock.ErrHeld) {
 			o.excuse = o.beside
 			for _, other := range h.ops {
 				failed := other.err != nil && !errors.Is(other.err, zklock.ErrHeld)
-				left := failed || other.kind == opLost || other.ret == never
-				if other != o && other.call < o.ret && (left || other.ret > o.call) {
+				mayLeaveNode := failed || other.kind == opLost || other.ret == never
+				overlaps := other.ret > o.call
+				if other != o && other.call < o.ret && (mayLeaveNode || overlaps) {
 					o.excuse = true
 				}
 			}
@@ -279,14 +285,16 @@ func (h *history) lossOf(o *operation) *operation {
 	return nil
 }
 
-// checkLossesLocked looks for leases lost for no reason, and those whose Lost did not close after an operator's act.
+// checkLossesLocked looks for leases that were lost for no reason, and for those whose Lost did not close although an
+// operator had taken the node away, and the holder had not unlocked.
 func (h *history) checkLossesLocked() {
 	for _, o := range h.ops {
 		at := o.call
 		if loss := h.lossOf(o); loss != nil {
 			at = loss.call // an Unlock may return it much later
 		}
-		if !h.harsh && (o.kind == opLost || errors.Is(o.err, zklock.ErrLost)) && h.calmLocked(at) {
+		tellsOfLoss := o.kind == opLost || errors.Is(o.err, zklock.ErrLost)
+		if tellsOfLoss && !h.harsh && h.calmLocked(at) {
 			h.problemLocked("nothing happened, and the lock with token %d is lost", o.token)
 		}
 	}
@@ -301,10 +309,12 @@ func (h *history) checkLossesLocked() {
 	}
 }
 
-// calmLocked reports whether there was no fault for a session timeout. A lease survives a mild fault, but not many.
+// calmLocked reports whether there was no fault in the session timeout before at. A lease survives a mild fault, but not
+// each number of them.
 func (h *history) calmLocked(at int64) bool {
 	return !slices.ContainsFunc(h.faults, func(f porcupine.Annotation) bool {
-		return f.Start <= at && (f.End == 0 || f.End >= at-int64(sessionTimeout)<<eventBits)
+		over := f.End != 0 && f.End < at-int64(sessionTimeout)<<eventBits
+		return f.Start <= at && !over
 	})
 }
 
@@ -319,16 +329,16 @@ func (h *history) check(dir string) string {
 	}
 	h.excuseLocked()
 	h.checkLossesLocked()
-	operations := make([]porcupine.Operation, len(h.ops))
-	end := int64(0) // of the play: it is real time now
+	end := int64(0) // of the schedule. time.Now is real time here
 	for _, o := range h.ops {
 		end = max(end, o.call+1)
 		if o.ret != never {
 			end = max(end, o.ret+1)
 		}
 	}
-	for i, o := range h.ops {
-		operations[i] = porcupine.Operation{ClientId: o.lane, Input: o, Call: o.call, Return: min(o.ret, end)}
+	var operations []porcupine.Operation
+	for _, o := range h.ops {
+		operations = append(operations, porcupine.Operation{ClientId: o.lane, Input: o, Call: o.call, Return: min(o.ret, end)})
 	}
 	result := porcupine.CheckOperationsTimeout(model, operations, 10*time.Minute)
 	if result != porcupine.Ok {
@@ -356,26 +366,29 @@ var (
 )
 
 func schedules() int {
-	if *historyCount == 0 && testenv.AtLanding() {
+	switch {
+	case *historyCount != 0:
+		return *historyCount
+	case testenv.AtLanding():
 		return 200
 	}
-	return cmp.Or(*historyCount, 50)
+	return 50
 }
 
 // No two contenders hold the lock at once, and tokens grow, in the histories of random schedules of clients and faults.
 func TestHistoriesAreLinearizable(t *testing.T) {
 	testenv.Embedded(t, "in virtual time, on a server that misbehaves on command")
 	t.Parallel() // it computes while TestTheProgramInTheReadmeRuns waits
-	first, n := cmp.Or(*historySeed, 1), schedules()
-	if testenv.AtLength() {
-		first = cmp.Or(*historySeed, rand.Uint64())
-	}
-	if *historySeed != 0 {
-		n = 1
+	first, n := uint64(1), schedules()
+	switch {
+	case *historySeed != 0:
+		first, n = *historySeed, 1
+	case testenv.AtLength():
+		first = rand.Uint64()
 	}
 	dir := os.TempDir()
 	if f := flag.Lookup("test.artifacts"); f != nil && f.Value.String() == "true" {
-		dir = t.ArtifactDir() // else it would be removed with the test
+		dir = t.ArtifactDir() // which stays only if that flag is set
 	}
 	var ops, leases, losses int
 	for i := range n {
@@ -395,7 +408,7 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 	t.Logf("%d histories, and as many with caching, of %d operations: %d leases, %d of them lost", n, ops, leases, losses)
 }
 
-// caching keeps each node for some seconds, in which other clients come.
+// caching is a Mutex that keeps each node for some seconds, in which other clients come.
 var caching = subject{caches: true, options: []zklock.Option{zklock.WithCaching(2 * time.Second), zklock.CachingFrom(0)}}
 
 // faulty are locks that have one fault each. The check of histories must find it.
@@ -418,7 +431,7 @@ func TestHistoriesShowWhatIsBroken(t *testing.T) {
 	testenv.Embedded(t, "in virtual time, on a server that misbehaves on command")
 	for name, lock := range faulty {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(5 * schedules()) { // the same ones each time: none is missed by bad luck
+			for seed := range uint64(5 * schedules()) { // the same seeds each time: no fault is missed by bad luck
 				if problem := playSchedule(t, seed, lock).check(""); problem != "" {
 					t.Logf("seed %d: %s", seed, problem)
 					return

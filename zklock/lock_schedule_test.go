@@ -1,7 +1,6 @@
 package zklock_test
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,8 +65,8 @@ func drawDuration(r *rand.Rand, low, high time.Duration) time.Duration {
 	return time.Duration(float64(low) * math.Exp(r.Float64()*math.Log(float64(high)/float64(low))))
 }
 
-// slowWay is a network that takes a while for every packet, and so each event has a moment of its
-// own: the seed decides their order, and not Go's scheduler, as far as that is possible.
+// slowWay is a network that takes a while for every packet, so that each event has a moment of its own. Then the seed
+// decides the order of events, and not Go's scheduler, as far as that is possible.
 func slowWay(r *rand.Rand) bubble.Way {
 	return bubble.Way{Packet: func(packet []byte) []byte {
 		time.Sleep(drawDuration(r, time.Microsecond, 5*time.Millisecond))
@@ -83,8 +82,10 @@ type stage struct {
 	srv      *zkserver.Server
 	admin    *zk.Conn // suffers no faults
 	sessions []*zk.Conn
-	limit    context.Context // ends when somebody is stuck
-	stop     chan struct{}   // closed when all clients have done their work
+	made     []*zkserver.Fault // so far
+	calm     time.Time         // when the last of them that holds packets back ends
+	limit    context.Context   // ends when somebody is stuck
+	stop     chan struct{}     // closed when all clients have done their work
 }
 
 // playSchedule has clients use a lock while an operator makes faults, all drawn from seed, and returns their history.
@@ -93,43 +94,10 @@ func playSchedule(t *testing.T, seed uint64, lock subject) *history {
 	bubble.Test(t, func(t *testing.T) {
 		h.start = time.Now()
 		t.Cleanup(func() { time.Sleep(3 * time.Second) }) // all notice that what they use has been closed
-		srv := zkserver.Run(t)
-		zoo := ensemble.OverPipes(srv)
 		limit, cancel := context.WithCancel(t.Context())
-		r := rand.New(rand.NewPCG(seed, 0))
-		s := &stage{history: h, t: t, r: r, srv: srv, limit: limit, stop: make(chan struct{})}
-		connect := func(o ensemble.Options) *zk.Conn {
-			o.SessionTimeout, o.Buffer = sessionTimeout, 64<<10
-			conn := testenv.Must(zoo.Connect(t.Context(), o))(t)
-			t.Cleanup(conn.Close)
-			return conn
-		}
-		s.admin = connect(ensemble.Options{})
-		var clients sync.WaitGroup
-		lane := 1
-		for i := range 2 + s.r.IntN(3) {
-			dials := uint64(0)
-			conn := connect(ensemble.Options{Wrap: func(nc net.Conn) net.Conn {
-				dials += 2 // a stream of random numbers for each direction
-				stream := uint64(i+1)<<32 | dials
-				return bubble.Through(nc, slowWay(rand.New(rand.NewPCG(seed, stream+1))), slowWay(rand.New(rand.NewPCG(seed, stream))))
-			}})
-			s.sessions = append(s.sessions, conn)
-			for j := range 1 + s.r.IntN(2) {
-				acquire := lock.open(t, conn)
-				for k := range 1 + s.r.IntN(2) {
-					owner := zklock.NewOwner(fmt.Sprintf("owner %d.%d.%d", i, j, k))
-					for range 1 + s.r.IntN(4)/3 { // one in four owners is shared by two clients
-						r := rand.New(rand.NewPCG(seed, uint64(lane)))
-						c := &client{stage: s, lane: lane, r: r, acquire: acquire, owner: owner, caches: lock.caches}
-						lane++
-						clients.Go(c.work)
-					}
-				}
-			}
-		}
-		done := make(chan struct{})
-		go func() { clients.Wait(); close(done) }()
+		s := &stage{history: h, t: t, r: rand.New(rand.NewPCG(seed, 0)), srv: zkserver.Run(t), limit: limit, stop: make(chan struct{})}
+		s.admin = s.connect(ensemble.Options{})
+		done := s.startClients(lock)
 		s.operate(done)
 		select {
 		case <-done:
@@ -138,24 +106,68 @@ func playSchedule(t *testing.T, seed uint64, lock subject) *history {
 			cancel()
 			<-done
 		}
-		s.nothingLeft(lock.caches)
+		s.checkNothingLeft(lock.caches)
 		close(s.stop)
 		cancel()
 	})
 	return h
 }
 
-func (s *stage) must(_ any, err error) { require.NoError(s.t, err) }
+func (s *stage) connect(o ensemble.Options) *zk.Conn {
+	o.SessionTimeout, o.Buffer = sessionTimeout, 64<<10
+	conn := testenv.Must(ensemble.OverPipes(s.srv).Connect(s.t.Context(), o))(s.t)
+	s.t.Cleanup(conn.Close)
+	return conn
+}
 
-// nothingLeft waits until nodes that were given up are deleted, and no request is under way when the client closes.
-func (s *stage) nothingLeft(caches bool) {
+// startClients starts from 2 to 16 owners, and for one in four of them two clients that share it. They are spread over 2
+// to 4 sessions, with one or two Mutexes each. done is closed when all clients have done their work.
+func (s *stage) startClients(lock subject) (done chan struct{}) {
+	var clients sync.WaitGroup
+	lane := 1
+	for i := range 2 + s.r.IntN(3) {
+		stream := uint64(i+1) << 32 // of random numbers: each connection has two, one for each direction
+		conn := s.connect(ensemble.Options{Wrap: func(nc net.Conn) net.Conn {
+			stream += 2
+			up, down := slowWay(rand.New(rand.NewPCG(s.seed, stream+1))), slowWay(rand.New(rand.NewPCG(s.seed, stream)))
+			return bubble.Through(nc, up, down)
+		}})
+		s.sessions = append(s.sessions, conn)
+		for j := range 1 + s.r.IntN(2) {
+			acquire := lock.open(s.t, conn)
+			for k := range 1 + s.r.IntN(2) {
+				owner := zklock.NewOwner(fmt.Sprintf("owner %d.%d.%d", i, j, k))
+				clientsOfOwner := 1
+				if s.r.IntN(4) == 3 {
+					clientsOfOwner = 2
+				}
+				for range clientsOfOwner {
+					r := rand.New(rand.NewPCG(s.seed, uint64(lane)))
+					c := &client{stage: s, lane: lane, r: r, acquire: acquire, owner: owner, caches: lock.caches}
+					lane++
+					clients.Go(c.work)
+				}
+			}
+		}
+	}
+	done = make(chan struct{})
+	go func() { clients.Wait(); close(done) }()
+	return done
+}
+
+// checkNothingLeft waits until nodes that were given up are deleted, and no request is under way. Then it looks for nodes
+// and watches that are left.
+func (s *stage) checkNothingLeft(caches bool) {
 	time.Sleep(3 * sessionTimeout) // whatever goes on in the background has ended by now
 	synctest.Wait()
 	if caches {
 		// The watch on the parent may be there: see (j) of docs/client.md. It goes with the next contender.
 		_, err := s.admin.Create(historyPath+"/contender", nil, 0, zk.WorldACL(zk.PermAll))
-		if !errors.Is(err, zk.ErrNoNode) { // the operator has deleted the parent
-			s.must(nil, cmp.Or(err, s.admin.Delete(historyPath+"/contender", -1)))
+		if err == nil {
+			err = s.admin.Delete(historyPath+"/contender", -1)
+		}
+		if !errors.Is(err, zk.ErrNoNode) { // the operator may have deleted the parent
+			require.NoError(s.t, err)
 		}
 	}
 	if nodes, watches := s.srv.Children(historyPath), s.srv.Watches(); len(nodes)+len(watches) > 0 {
@@ -166,7 +178,7 @@ func (s *stage) nothingLeft(caches bool) {
 // A client is a goroutine of an owner that locks and unlocks a few times.
 type client struct {
 	*stage
-	lane    int
+	lane    int // the row of its operations in the picture of the history
 	r       *rand.Rand
 	acquire acquireFunc
 	owner   *zklock.Owner
@@ -177,14 +189,17 @@ func (c *client) work() {
 	for range 3 + c.r.IntN(4) {
 		time.Sleep(drawDuration(c.r, 100*time.Microsecond, 5*time.Second)) // at a random moment
 		var leases []leaseUnderTest
-		for again := true; again; again = len(leases) > 0 && c.r.IntN(4) == 0 {
+		for {
 			if l := c.lock(); l != nil {
 				leases = append(leases, l)
+			}
+			if len(leases) == 0 || c.r.IntN(4) > 0 {
+				break // or else it locks once more
 			}
 		}
 		for _, l := range leases {
 			hold := time.After(drawDuration(c.r, 100*time.Microsecond, 5*time.Second))
-			if c.r.IntN(4) == 0 {
+			if c.r.IntN(4) == 0 { // a hold may be longer than the session timeout
 				hold = time.After(drawDuration(c.r, time.Second, 3*sessionTimeout))
 			}
 			if c.r.IntN(2) == 0 { // a holder that stops when it should
@@ -212,20 +227,21 @@ func (c *client) ctx() (context.Context, context.CancelFunc) {
 func (c *client) lock() leaseUnderTest {
 	ctx, cancel := c.ctx()
 	defer cancel()
-	k := opLock
-	if c.r.IntN(3) == 0 {
+	try, k := c.r.IntN(3) == 0, opLock
+	if try {
 		k = opTryLock
 	}
 	o := c.begin(k, c.lane, c.owner.String(), 0)
-	if c.caches && k == opTryLock {
+	if c.caches && try {
 		c.mu.Lock()
-		o.beside = slices.ContainsFunc(c.srv.Children(historyPath), func(name string) bool { return c.isCachedLocked(historyPath + "/" + name) })
+		o.beside = slices.ContainsFunc(c.srv.Children(historyPath), c.isCachedLocked)
 		c.mu.Unlock()
 	}
-	l, err := c.acquire(ctx, c.owner, k == opTryLock)
+	l, err := c.acquire(ctx, c.owner, try)
 	if err != nil {
 		c.end(o, err)
-		if ctx.Err() == nil && (k == opLock || !errors.Is(err, zklock.ErrHeld)) {
+		refused := try && errors.Is(err, zklock.ErrHeld)
+		if ctx.Err() == nil && !refused {
 			c.problem("%s of %s: %v", k, c.owner, err)
 		}
 		return nil
@@ -241,7 +257,8 @@ func (c *client) unlock(l leaseUnderTest) {
 	defer cancel()
 	o := c.begin(opUnlock, c.lane, c.owner.String(), l.Token())
 	err := l.Unlock(ctx)
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) && c.r.IntN(2) == 0 {
+	ctxEnded := ctx.Err() != nil && errors.Is(err, ctx.Err())
+	if ctxEnded && c.r.IntN(2) == 0 { // it unlocks once more, to wait for the delete
 		time.Sleep(drawDuration(c.r, time.Millisecond, 5*time.Second)) // at a random moment
 		ctx = c.limit
 		err = l.Unlock(ctx)
@@ -254,9 +271,8 @@ func (c *client) unlock(l leaseUnderTest) {
 
 // operate makes faults until the clients are done, or there were enough faults.
 func (s *stage) operate(done <-chan struct{}) {
-	var faults []*zkserver.Fault
-	defer func() { releaseAll(faults) }()
-	calm := time.Now() // when nothing is held any more
+	defer func() { releaseAll(s.made) }()
+	s.calm = time.Now()
 	s.harsh = s.r.IntN(3) > 0
 	for range s.r.IntN(12) {
 		select {
@@ -264,79 +280,96 @@ func (s *stage) operate(done <-chan struct{}) {
 			return
 		case <-time.After(drawDuration(s.r, 10*time.Millisecond, 15*time.Second)):
 		}
-		n := s.target()
-		session := s.sessions[n].SessionID()
-		skip := s.r.IntN(4) // requests that go through before the fault
-		next := func(r zkserver.Request) bool {
-			if r.Session == session && r.Op != jute.OpPing {
-				skip--
-			}
-			return r.Session == session && skip < 0
-		}
-		all := anyFrom(session)
-		hold := func(d time.Duration, over func(), held ...*zkserver.Fault) {
-			faults = append(faults, held...)
-			if end := time.Now().Add(d); calm.Before(end) {
-				calm = end
-			}
-			time.AfterFunc(d, func() {
-				releaseAll(held)
-				over()
-			})
-		}
-		moment, long := drawDuration(s.r, time.Millisecond, time.Second), drawDuration(s.r, sessionTimeout/2, 3*sessionTimeout)
-		kinds := 7 // cases 0 to 6, the mild ones
-		if s.harsh {
-			kinds = 15 // the others, too
-		}
-		switch s.r.IntN(kinds) {
-		case 0:
-			s.fault("session %d is cut off", n)()
-			s.srv.Cut(session)
-		case 1:
-			s.fault("a request of session %d is lost", n)()
-			faults = append(faults, s.srv.LoseRequest(next))
-		case 2:
-			s.fault("a reply to session %d is lost", n)()
-			faults = append(faults, s.srv.LoseReply(next))
-		case 3:
-			hold(moment, s.fault("a request of session %d is held", n), s.srv.Hold(next))
-		case 4:
-			hold(moment, s.fault("a reply to session %d is held", n), s.srv.HoldReply(next))
-		case 5:
-			over := s.fault("an operator deletes the parent when it is empty")
-			for range 50 {
-				if s.admin.Delete(historyPath, -1) == nil {
-					break
-				}
-				time.Sleep(drawDuration(s.r, time.Millisecond, 500*time.Millisecond)) // until it may be empty
-			}
-			over()
-		case 6:
-			s.fault("the first is asked to let go")()
-			s.revoke()
-		case 7:
-			s.fault("session %d is ended", n)()
-			s.noteTaken(func(node zkserver.Node) bool { return node.Stat.EphemeralOwner == session })
-			s.srv.Expire(session)
-		case 8:
-			if names := s.srv.Children(historyPath); len(names) > 0 {
-				node := historyPath + "/" + names[s.r.IntN(len(names))]
-				s.fault("an operator deletes %s", node)()
-				s.noteTaken(func(n zkserver.Node) bool { other, _ := s.srv.Node(node); return n.Stat.Czxid == other.Stat.Czxid })
-				if err := s.admin.Delete(node, -1); !errors.Is(err, zk.ErrNoNode) {
-					s.must(nil, err)
-				}
-			}
-		case 9, 10, 11:
-			hold(long, s.fault("no packet of session %d arrives", n), s.srv.Hold(all).Every())
-		case 12, 13, 14:
-			hold(long, s.fault("no packet arrives at session %d", n), s.srv.HoldReply(all).Every())
-		}
+		s.makeFault()
 	}
 	select {
 	case <-done:
-	case <-time.After(time.Until(calm)):
+	case <-time.After(time.Until(s.calm)):
+	}
+}
+
+// hold notes faults that hold packets back for a time. Then it releases them, and calls over.
+func (s *stage) hold(d time.Duration, over func(), held ...*zkserver.Fault) {
+	s.made = append(s.made, held...)
+	if end := time.Now().Add(d); s.calm.Before(end) {
+		s.calm = end
+	}
+	time.AfterFunc(d, func() {
+		releaseAll(held)
+		over()
+	})
+}
+
+// makeFault draws a fault, and makes it: one in a random session, or by an operator's command.
+func (s *stage) makeFault() {
+	n := s.target()
+	session := s.sessions[n].SessionID()
+	skip := s.r.IntN(4) // requests that go through before the fault
+	next := func(r zkserver.Request) bool {
+		if r.Session == session && r.Op != jute.OpPing {
+			skip--
+		}
+		return r.Session == session && skip < 0
+	}
+	all := anyFrom(session)
+	moment, long := drawDuration(s.r, time.Millisecond, time.Second), drawDuration(s.r, sessionTimeout/2, 3*sessionTimeout)
+	kinds := 7 // cases 0 to 6, the mild ones: one of them alone takes no lease
+	if s.harsh {
+		kinds = 15 // the others, too
+	}
+	switch s.r.IntN(kinds) {
+	case 0:
+		s.fault("session %d is cut off", n)()
+		s.srv.Cut(session)
+	case 1:
+		s.fault("a request of session %d is lost", n)()
+		s.made = append(s.made, s.srv.LoseRequest(next))
+	case 2:
+		s.fault("a reply to session %d is lost", n)()
+		s.made = append(s.made, s.srv.LoseReply(next))
+	case 3:
+		s.hold(moment, s.fault("a request of session %d is held", n), s.srv.Hold(next))
+	case 4:
+		s.hold(moment, s.fault("a reply to session %d is held", n), s.srv.HoldReply(next))
+	case 5:
+		over := s.fault("an operator deletes the parent when it is empty")
+		for range 50 { // it may never be empty
+			if s.admin.Delete(historyPath, -1) == nil {
+				break
+			}
+			time.Sleep(drawDuration(s.r, time.Millisecond, 500*time.Millisecond))
+		}
+		over()
+	case 6:
+		s.fault("the first is asked to let go")()
+		s.revoke()
+	case 7:
+		s.fault("session %d is ended", n)()
+		s.noteTaken(func(node zkserver.Node) bool { return node.Stat.EphemeralOwner == session })
+		s.srv.Expire(session)
+	case 8:
+		s.deleteNode()
+	case 9, 10, 11: // three times as likely as another
+		s.hold(long, s.fault("no packet of session %d arrives", n), s.srv.Hold(all).Every())
+	case 12, 13, 14:
+		s.hold(long, s.fault("no packet arrives at session %d", n), s.srv.HoldReply(all).Every())
+	}
+}
+
+// deleteNode deletes a random contender's node by hand.
+func (s *stage) deleteNode() {
+	names := s.srv.Children(historyPath)
+	if len(names) == 0 {
+		return
+	}
+	path := historyPath + "/" + names[s.r.IntN(len(names))]
+	s.fault("an operator deletes %s", path)()
+	s.noteTaken(func(n zkserver.Node) bool {
+		deleted, _ := s.srv.Node(path)
+		return n.Stat.Czxid == deleted.Stat.Czxid
+	})
+	if err := s.admin.Delete(path, -1); !errors.Is(err, zk.ErrNoNode) { // its contender may have been faster
+		require.NoError(s.t, err)
 	}
 }
 
@@ -371,10 +404,8 @@ func (s *stage) noteTaken(gone func(node zkserver.Node) bool) {
 func (s *stage) revoke() {
 	ctx, cancel := context.WithTimeout(s.limit, time.Second)
 	defer cancel()
-	m, err := zklock.New(s.admin, historyPath)
-	require.NoError(s.t, err)
-	queue, err := m.Participants(ctx)
-	require.NoError(s.t, err)
+	m := testenv.Must(zklock.New(s.admin, historyPath))(s.t)
+	queue := testenv.Must(m.Participants(ctx))(s.t)
 	if len(queue) > 0 {
 		require.NoError(s.t, m.Revoke(ctx, queue[0]))
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"net"
 	"reflect"
 	"runtime/debug"
 	"testing"
@@ -17,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/bubble"
-	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/explore"
 	"example.com/zklock/internal/explore/exploretest"
 	"example.com/zklock/internal/explore/player"
@@ -162,30 +160,6 @@ func TestSuitesWithCaching(t *testing.T) {
 func TestLeases(t *testing.T) {
 	t.Parallel()
 	locktest.Run(t, leaseSubject())
-}
-
-// connectOtherwise, if not nil, opens the clients of a table's tests.
-var connectOtherwise func(tb *serverTest, o ensemble.Options) *zk.Conn
-
-// ordinaryClient opens a client of zk.Connect. That of ensemble.Connect is one of zkconn.Connect.
-func ordinaryClient(tb *serverTest, o ensemble.Options) *zk.Conn {
-	return tb.connectAs(ordinary{buffer: o.Buffer, wrap: func(nc net.Conn) net.Conn {
-		if o.Wrap != nil {
-			nc = o.Wrap(nc)
-		}
-		return watchesFirst(nc)
-	}})
-}
-
-// onEachClient plays a schedule with ensemble.Connect's client, and with an ordinary one.
-func withEachClient(t *testing.T, play func(tb *serverTest)) {
-	t.Helper()
-	onServer(t, play)
-	t.Run("zk.Connect", func(t *testing.T) {
-		connectOtherwise = ordinaryClient
-		defer func() { connectOtherwise = nil }()
-		onServer(t, play)
-	})
 }
 
 // owners is the subject of the suite for locks with owners.

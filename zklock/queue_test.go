@@ -2,10 +2,10 @@ package zklock_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"runtime"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,14 +19,6 @@ import (
 	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
 )
-
-// startWaiters starts n waiters of a Mutex, one after the other.
-func startWaiters(m *zklock.Mutex, n int) (waiters []<-chan locked) {
-	for range n {
-		waiters = append(waiters, startWaiter(m))
-	}
-	return waiters
-}
 
 // The owners of a Mutex hand the lock on in memory, without a request, in the order in which they came. Each token is
 // higher than the one before. TryLock sees in memory that others wait.
@@ -62,8 +54,8 @@ func TestTheLockIsHandedOnInMemory(t *testing.T) {
 func TestAStrangerWaitsNoLongerThanTheHandOverAndOneHold(t *testing.T) {
 	testenv.RacedAtLength(t, "it plays thousands of holds, and TestOwners hands the lock on with it")
 	for _, c := range []struct {
-		goroutines, holds int           // holds and during are WithHandOver's
-		during, hold      time.Duration // hold: from each Lock to its Unlock
+		goroutines, holds int           // holds and during are the arguments of WithHandOver
+		during, hold      time.Duration // hold is the time from each Lock to its Unlock
 	}{
 		{goroutines: 2, holds: 16, during: 50 * time.Millisecond, hold: time.Second},
 		{goroutines: 100, holds: 16, during: 50 * time.Millisecond, hold: 10 * time.Millisecond},
@@ -89,7 +81,7 @@ func TestAStrangerWaitsNoLongerThanTheHandOverAndOneHold(t *testing.T) {
 			}
 			stranger := tb.mutex(tb.connect())
 			turn := min(c.during+c.hold, time.Duration(c.holds)*c.hold)
-			for phase := range 20 {
+			for phase := range 20 { // the stranger comes at each twentieth of a turn, after three turns without it
 				time.Sleep(3*turn + turn*time.Duration(phase)/20)
 				began := time.Now()
 				l := tb.mustLock(stranger, nil)
@@ -114,12 +106,13 @@ func TestCostOfANodeForTheNextOwners(t *testing.T) {
 				m.mustUnlock(holder)
 				holder = m.leaseNow(waiter)
 			})
-			delete(sent, jute.OpGetChildren2)
-			delete(sent, jute.OpGetData) // of the token, if the list is answered before the node before has gone
+			delete(sent, jute.OpGetChildren2) // it is sent if the create comes first
+			delete(sent, jute.OpGetData)      // and so is this if that list has the last node: it asks for the token
 			require.Equal(t, requests{jute.OpMulti: 1, jute.OpDelete: 1}, sent)
 		}
 		next := startWaiter(ours)
-		m.srv.Fail(codeThrottled, requestOf(conn.SessionID(), jute.OpDelete, holder.Node())) // until the list has shown the last node
+		// The delete fails once, so that the list has the last node.
+		m.srv.Fail(codeThrottled, requestOf(conn.SessionID(), jute.OpDelete, holder.Node()))
 		sent := m.sent(func() { m.mustUnlock(holder) })
 		require.Equal(t, requests{jute.OpMulti: 1, jute.OpDelete: 2, jute.OpGetChildren2: 1, jute.OpGetData: 1}, sent)
 		m.mustUnlock(m.leaseNow(next))
@@ -129,22 +122,20 @@ func TestCostOfANodeForTheNextOwners(t *testing.T) {
 // TryLock waits until the last node of its own Mutex, which the server refuses to delete for a while, has gone. It is
 // refused if a contender of another process waits behind that node.
 func TestTryLockWaitsForNodesOfItsMutexAlone(t *testing.T) {
-	for what, strange := range map[string]bool{"alone": false, "and a stranger": true} {
-		onServerCase(t, what, func(tb *serverTest) {
+	for _, strangers := range []int{0, 1} {
+		onServerCase(t, fmt.Sprintf("strangers: %d", strangers), func(tb *serverTest) {
 			conn := tb.connect()
 			m := tb.mutex(conn)
 			holder := tb.mustLock(m, nil)
-			var stranger <-chan locked
-			if strange {
-				stranger = enqueue(tb.mutex(tb.connect()))
-			}
+			waiters := tb.enqueueOthers(strangers)
 			unlocked := tb.unlockThrottled(conn.SessionID(), holder)
 			l, err := m.TryLock(context.Background(), nil)
-			require.Equal(tb, strange, errors.Is(err, zklock.ErrHeld), "%v", err)
-			if strange {
-				tb.getAndUnlock(stranger)
-			} else {
+			if strangers == 0 {
+				require.NoError(tb, err)
 				tb.mustUnlock(l)
+			} else {
+				require.ErrorIs(tb, err, zklock.ErrHeld)
+				tb.getAndUnlock(waiters[0])
 			}
 			require.NoError(tb, <-unlocked)
 		})
@@ -164,12 +155,10 @@ func TestAnErrorOfTheServerEndsTheWaitOfAllOwners(t *testing.T) {
 }
 
 // A node is given up when the last goroutine that waits with it gives up, in whatever order they do. Until then one of
-// those that are left waits for the events of the node, which has no goroutine of its own.
+// the goroutines that still wait gets the events of the node, which has no goroutine of its own.
 func TestAnEntryIsGivenUpWhenTheLastOfItsGoroutinesGivesUp(t *testing.T) {
-	for what, order := range map[string][]int{
-		"the first first": {0, 1, 2}, "the last first": {2, 1, 0}, "one between": {1, 0, 2}, "one stays": {0, 1}, "the first stays": {2, 1},
-	} {
-		onServerCase(t, what, func(tb *serverTest) {
+	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 0, 2}, {0, 1}, {2, 1}} { // one that is not in it stays
+		onServerCase(t, fmt.Sprint(order), func(tb *serverTest) {
 			m, shared := tb.mutex(tb.connectAs(ordinary{})), zklock.NewOwner("shared")
 			holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 			before := runtime.NumGoroutine()
@@ -187,28 +176,30 @@ func TestAnEntryIsGivenUpWhenTheLastOfItsGoroutinesGivesUp(t *testing.T) {
 			}
 			freed := time.Now()
 			tb.mustUnlock(holder)
-			if len(order) == 2 {
-				got := tb.leaseOf(waiters[0+1+2-order[0]-order[1]]) // the one that stays
-				require.Zero(tb, time.Since(freed))
-				tb.mustUnlock(got)
+			for i, waiter := range waiters {
+				if !slices.Contains(order, i) {
+					got := tb.leaseOf(waiter)
+					require.Zero(tb, time.Since(freed))
+					tb.mustUnlock(got)
+				}
 			}
 			require.Empty(tb, tb.srv.Children(lockPath), "nobody waits, and the node is in the queue")
 		})
 	}
 }
 
-// A waiter that leaves does not let the next waiter of its Mutex in, whose node is behind its own, because a holder of
-// another process is before both. The next one comes before the node of the first has gone.
+// A Mutex has two nodes in the queue behind the holder's, which is of another process. When the owner of the first node
+// leaves, the owner of the second must not get the lock. The second owner comes before the first node has gone.
 func TestAWaiterThatLeavesLetsNobodyIn(t *testing.T) {
 	for what, c := range map[string]struct {
-		leave func(tb *serverTest, session int64, giveUp func())
 		want  error
+		leave func(tb *serverTest, session int64, giveUp func())
 	}{
-		"it gives up": {func(_ *serverTest, _ int64, giveUp func()) { giveUp() }, context.Canceled},
-		"the server does not let it see the queue": {func(tb *serverTest, session int64, giveUp func()) {
+		"it gives up": {want: context.Canceled, leave: func(_ *serverTest, _ int64, giveUp func()) { giveUp() }},
+		"the server does not let it see the queue": {want: zk.ErrNoAuth, leave: func(tb *serverTest, session int64, _ func()) {
 			tb.srv.Fail(jute.ErrNoAuth, requestOf(session, jute.OpGetChildren2, ""))
 			tb.set(tb.connect(), tb.nodeAt(0), "") // so that it lists the queue
-		}, zk.ErrNoAuth},
+		}},
 	} {
 		onServerCase(t, what, func(tb *serverTest) {
 			holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
@@ -232,12 +223,13 @@ func TestAWaiterThatLeavesLetsNobodyIn(t *testing.T) {
 	}
 }
 
-// A node that a waiter watched before it gave up lets no later waiter in: the holder with that node has gone, and the
-// next one, of another library, has a node of the same name, because the parent was made again in between.
+// A waiter watches the holder's node, and gives up. The node goes, and the parent is made again, so that the next holder
+// has a node of the same name. The event of the old node does not let a later waiter in. Both holders are another library's.
 func TestWhatAWaiterThatGaveUpWatchedLetsNobodyIn(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		m, admin := tb.mutex(tb.connectAs(ordinary{})), tb.makeParent()
-		foreign := func() string { return tb.create(admin, lockPath+"/lock-", "", zk.FlagEphemeralSequential) } // a lock without ids
+		// foreign makes the node of a library whose names have no unique id.
+		foreign := func() string { return tb.create(admin, lockPath+"/lock-", "", zk.FlagEphemeralSequential) }
 		holder := foreign()
 		tb.comeAndGiveUp(m)
 		require.NoError(tb, admin.Delete(holder, -1))
@@ -268,7 +260,8 @@ func TestTryLockDoesNotWaitForANodeThatCannotBeDeleted(t *testing.T) {
 	})
 }
 
-// A crowd is so many contenders that the first marks in the parent's data that it has gone. Number 5 holds the lock.
+// A crowd is so many contenders that the first one, when it goes, writes a mark into the parent's data: the number up to
+// which all have gone, and the parent's czxid. lowwater.go in internal/client has the reason. Contender 5 holds the lock.
 type crowd struct {
 	*serverTest
 	admin   *zk.Conn
@@ -292,7 +285,9 @@ func onCrowd(t *testing.T, play func(c *crowd)) {
 			}
 			waiter, giveUp := tb.startGivingUp(tb.mutex(conn), nil)
 			time.Sleep(time.Second) // until it waits
-			c.conns, c.waiters, c.giveUp = append(c.conns, conn), append(c.waiters, waiter), append(c.giveUp, giveUp)
+			c.conns = append(c.conns, conn)
+			c.waiters = append(c.waiters, waiter)
+			c.giveUp = append(c.giveUp, giveUp)
 		}
 		for i := range 5 {
 			tb.getAndUnlock(c.waiters[i])
@@ -303,7 +298,7 @@ func onCrowd(t *testing.T, play func(c *crowd)) {
 	})
 }
 
-// mark returns the mark that all up to a number have gone.
+// mark returns the mark which says that all up to number n have gone.
 func (c *crowd) mark(n int) string {
 	return fmt.Sprintf("zklock %016x %010d", c.stored(lockPath).Stat.Czxid, n)
 }
@@ -311,20 +306,20 @@ func (c *crowd) mark(n int) string {
 // data returns the data of the parent.
 func (tb *serverTest) data() string { return string(tb.stored(lockPath).Data) }
 
-// The last contender does not take a mark for the word that it is the first: both that it watches give up, contender 5
-// holds the lock, and none of these marks says that 7 has gone, which is before these two.
+// Contender 10 watches 8 and 9, which give up. It must not take the lock, which 5 holds: none of these marks is a proof
+// that 7, the next one before it, has gone.
 func TestAMarkIsOnlyAboutThoseUpToItsNumber(t *testing.T) {
 	for name, mark := range map[string]func(c *crowd) string{
-		"none":                      func(*crowd) string { return "" },
-		"up to 4, of the holder":    func(c *crowd) string { return c.data() },
-		"up to 6":                   func(c *crowd) string { return c.mark(6) },
-		"of an earlier parent":      func(*crowd) string { return fmt.Sprintf("zklock %016x %010d", 7, lastOfCrowd) },
-		"of a later parent":         func(*crowd) string { return fmt.Sprintf("zklock %016x %010d", 1<<62, lastOfCrowd) },
-		"not as they are written":   func(c *crowd) string { return c.mark(lastOfCrowd)[:33] },
-		"and a word more, up to 10": func(c *crowd) string { return c.mark(lastOfCrowd) + " " },
+		"none":                       func(*crowd) string { return "" },
+		"up to 4, of the holder":     func(c *crowd) string { return c.data() },
+		"up to 6":                    func(c *crowd) string { return c.mark(6) },
+		"of an earlier parent":       func(*crowd) string { return fmt.Sprintf("zklock %016x %010d", 7, lastOfCrowd) },
+		"of a later parent":          func(*crowd) string { return fmt.Sprintf("zklock %016x %010d", 1<<62, lastOfCrowd) },
+		"a byte is missing":          func(c *crowd) string { m := c.mark(lastOfCrowd); return m[:len(m)-1] },
+		"and a space more, up to 10": func(c *crowd) string { return c.mark(lastOfCrowd) + " " },
 	} {
 		t.Run(name, func(t *testing.T) {
-			for range 10 { // a list has any order
+			for range 10 { // the server lists the nodes in another order each time
 				onCrowd(t, func(c *crowd) {
 					require.Equal(c, c.mark(4), c.data(), "what the first one before the holder has marked")
 					c.set(c.admin, lockPath, mark(c))
@@ -340,8 +335,8 @@ func TestAMarkIsOnlyAboutThoseUpToItsNumber(t *testing.T) {
 	}
 }
 
-// The last contender does not use a mark of an earlier parent: all nodes are deleted by hand, and the parent is made
-// again with the mark of the old one. The last contender has missed the event of its own node.
+// The last contender does not use the mark of an earlier parent: all nodes are deleted by hand, and the parent is made
+// again with the mark of the old one. The last contender misses the event of its own node.
 func TestAMarkIsOfOneParent(t *testing.T) {
 	onCrowd(t, func(c *crowd) {
 		mark, id := c.mark(lastOfCrowd), c.conns[lastOfCrowd].SessionID()
@@ -352,7 +347,7 @@ func TestAMarkIsOfOneParent(t *testing.T) {
 			c.giveUp[i]()
 		}
 		time.Sleep(time.Second) // until their nodes have gone
-		for range 2 {
+		for range 2 {           // the nodes of 5 and 10
 			require.NoError(c, c.admin.Delete(c.nodeAt(0), -1))
 		}
 		c.remakeParent(c.admin)
@@ -385,7 +380,8 @@ func TestACrowdIsNotMarkedWhereTheParentHasDataOrMayNotBeWritten(t *testing.T) {
 func TestALostReplyToADeleteThatMarks(t *testing.T) {
 	onCrowd(t, func(c *crowd) {
 		id := c.conns[5].SessionID()
-		lost, back := c.srv.LoseReply(requestOf(id, jute.OpDelete, "")), c.srv.Hold(requestOf(id, jute.OpConnect, ""))
+		lost := c.srv.LoseReply(requestOf(id, jute.OpDelete, ""))
+		back := c.srv.Hold(requestOf(id, jute.OpConnect, ""))
 		unlocked := aside(func() error { return c.holder.Unlock(context.Background()) })
 		<-lost.Hit()
 		next := c.leaseOf(c.waiters[6])
@@ -397,6 +393,7 @@ func TestALostReplyToADeleteThatMarks(t *testing.T) {
 }
 
 // A Mutex that has found a crowd needs one list to see that it is alone again. One that finds a mark reads it once.
+// A multi is a create that asks whether its node is alone, or a delete that leaves a mark.
 func TestCostOfACrowd(t *testing.T) {
 	onMeter(t, func(m *meter) {
 		ours := m.newMutex()
@@ -404,17 +401,18 @@ func TestCostOfACrowd(t *testing.T) {
 		alone()
 		require.Equal(m, requests{jute.OpMulti: 2, jute.OpGetChildren2: 1, jute.OpGetData: 4}, m.costBehind(ours, 5, 0))
 		want := requests{jute.OpCreate: 1, jute.OpMulti: 1, jute.OpGetChildren2: 2, jute.OpGetData: 3}
-		require.Equal(m, want, m.costBehind(ours, 4, 0), "not so many")
+		require.Equal(m, want, m.costBehind(ours, 4, 0), "too few for a mark in place of the second list")
 		require.Equal(m, requests{jute.OpMulti: 2, jute.OpGetChildren2: 1, jute.OpGetData: 4}, m.costBehind(ours, 9, 0))
 		want = requests{jute.OpCreate: 1, jute.OpMulti: 2, jute.OpGetChildren2: 1, jute.OpGetData: 4}
-		require.Equal(m, want, m.costBehind(ours, 9, 10*time.Second/11), "after a wait, with a write of the proof")
+		const old = sessionTimeout / 11 // more than a twelfth of it: the session needs a proof, which is one write more
+		require.Equal(m, want, m.costBehind(ours, 9, old), "after a wait")
+
 		first := requests{jute.OpCreate: 1, jute.OpGetChildren2: 1, jute.OpDelete: 1}
-		require.Equal(m, first, m.sent(alone))
-		m.costBehind(m.mutex(m.connectWith(ensemble.Options{})), 9, 0) // the last one leaves a mark
-		cold := m.newMutex()
-		require.Equal(m, first, m.sent(func() { m.lockAndUnlock(cold) }))
-		ours = cold
-		require.Equal(m, requests{jute.OpGetData: 1, jute.OpMulti: 1, jute.OpDelete: 1}, m.sent(alone))
+		require.Equal(m, first, m.sent(alone), "the list shows that the crowd has gone")
+		m.costBehind(m.mutex(m.connect()), 9, 0) // leaves a mark
+		ours = m.newMutex()
+		require.Equal(m, first, m.sent(alone), "it finds a mark")
+		require.Equal(m, requests{jute.OpGetData: 1, jute.OpMulti: 1, jute.OpDelete: 1}, m.sent(alone), "it reads the mark")
 		require.Equal(m, requests{jute.OpMulti: 1, jute.OpDelete: 1}, m.sent(alone))
 	})
 }
