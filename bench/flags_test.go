@@ -14,60 +14,34 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
+// Each line of testdata/usage.txt has arguments that are wrong, and a part of the error.
+func TestAUsageErrorIsOneLine(t *testing.T) {
+	for line := range strings.Lines(fileText(t, "testdata/usage.txt")) {
+		text, want, isCase := strings.Cut(strings.TrimSpace(line), " | ")
+		if !isCase {
+			continue // a comment
+		}
+		args := strings.Fields(text)
+		for i, arg := range args {
+			args[i] = strings.Trim(arg, "'") // an empty argument is quoted
+		}
+		requireFails(t, exitUsage, want, args...)
+	}
+}
+
 // What can be wrong with a server is tested in internal/ensemble.
 func TestAnErrorIsOneLine(t *testing.T) {
-	for _, tc := range []struct {
-		args   []string
-		status int
-		want   string
-	}{
-		{[]string{"-nonsense"}, exitUsage, "-nonsense"},
-		{[]string{"rubbish"}, exitUsage, `unexpected argument "rubbish"`},
-		{[]string{"-locks", "naive,nave"}, exitUsage, `no lock is called "nave"; there are naive, herd, predecessor`},
-		{[]string{"-locks", ""}, exitUsage, `no lock is called ""`},
-		{[]string{"-locks", "naive,naive"}, exitUsage, "twice"},
-		{[]string{"-n", "0"}, exitUsage, `"0" is not a number of goroutines`},
-		{[]string{"-n", "100001"}, exitUsage, "not a number of goroutines between 1 and 100000"},
-		{[]string{"-n", "ten"}, exitUsage, "goroutines"},
-		{[]string{"-n", "5,5"}, exitUsage, "twice"},
-		{[]string{"-sessions", "0"}, exitUsage, "-sessions"},
-		{[]string{"-n", "5,10", "-sessions", "6"}, exitUsage, "-sessions"},
-		{[]string{"-rounds", "0"}, exitUsage, "-rounds"},
-		{[]string{"-rounds", "x"}, exitUsage, "-rounds"},
-		{[]string{"-closed", "0"}, exitUsage, "-closed: 0 is not between 1 and 10000, the most for 100 goroutines"},
-		{[]string{"-n", "1000", "-closed", "1001"}, exitUsage, "-closed: 1001 is not between 1 and 1000"},
-		{[]string{"-rtt", "-1ms"}, exitUsage, "-rtt: -1ms is negative"},
-		{[]string{"-limit", "5"}, exitUsage, `invalid value "5" for flag -limit: it has no unit: write 5s`},
-		{[]string{"-warmup", "1.5"}, exitUsage, "write 1.5s"},
-		{[]string{"-rtt", "20"}, exitUsage, "write 20ms"},
-		{[]string{"-limit", "five"}, exitUsage, "it is not a time such as 5s"},
-		{[]string{"-warmup", "-1s"}, exitUsage, "-warmup"},
-		{[]string{"-json", "out", "-report", "./out"}, exitUsage, "-report: ./out is the file of -json, too: give each its own"},
-		{[]string{"-json", "-rtt"}, exitUsage, `-json: "-rtt" begins with a dash: it looks like a flag; a file of that name is ./-rtt`},
-		{[]string{"-json", "-"}, exitUsage, `-json: "-" begins with a dash`},
-		{[]string{"-report", "--zk", "-n", "5"}, exitUsage, `-report: "--zk" begins with a dash`},
-		{[]string{"-zk", "embedded", "-join"}, exitUsage, "-join: other processes cannot reach a server of this process"},
-		{[]string{"-procs", "3"}, exitUsage, "-procs: is for processes that take part with -join"},
-		{[]string{"-zk", "127.0.0.1:1", "-join", "-procs", "0"}, exitUsage, "-procs: 0 is not between 1 and 100"},
-		{[]string{"-path", "lock"}, exitUsage, "-path"},
-		{[]string{"-path", "/"}, exitUsage, "-path"},
-		{[]string{"-path", "/a//b"}, exitUsage, "-path"},
-		{[]string{"-path", "/a/../b"}, exitUsage, "-path"},
-		{[]string{"-path", "/a/"}, exitUsage, "-path"},
-		{[]string{"-path", "/zookeeper"}, exitUsage, "-path: /zookeeper is ZooKeeper's own"},
-		{[]string{"-path", "/zookeeper/config/x"}, exitUsage, "-path: /zookeeper/config/x is ZooKeeper's own"},
-		{[]string{"-zk", ""}, exitUsage, "-zk: its value is empty"},
-		{[]string{"-json", ""}, exitUsage, "-json: its value is empty"},
-		{[]string{"-zk", "127.0.0.1"}, exitUsage, `bench: -zk: "127.0.0.1" is neither embedded`},
-		{[]string{"-zk", "127.0.0.1:1"}, exitFailure, "connection refused"},
-		{[]string{"-json", t.TempDir() + "/no/such/file"}, exitFailure, "/no/such/file: no such file or directory"},
-		{[]string{"-report", t.TempDir() + "/no/such/file"}, exitFailure, "-report: open "},
-	} {
-		status, stdout, stderr := bench(t, tc.args...)
-		require.Equal(t, tc.status, status, "%q: %s", tc.args, stderr)
-		require.Empty(t, stdout, "%q: it is said before anything runs", tc.args)
-		requireOneLine(t, stderr, tc.want)
-	}
+	missing := t.TempDir() + "/no/such/file"
+	requireFails(t, exitFailure, "connection refused", "-zk", "127.0.0.1:1")
+	requireFails(t, exitFailure, "/no/such/file: no such file or directory", "-json", missing)
+	requireFails(t, exitFailure, "-report: open ", "-report", missing)
+}
+
+func requireFails(t *testing.T, want int, message string, args ...string) {
+	status, stdout, stderr := bench(t, args...)
+	require.Equal(t, want, status, "%q: %s", args, stderr)
+	require.Empty(t, stdout, "%q: it is said before anything runs", args)
+	requireOneLine(t, stderr, message)
 }
 
 func TestTheDefaultRunHasASecondTable(t *testing.T) {

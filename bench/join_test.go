@@ -37,7 +37,6 @@ func join(t *testing.T, addr string, args ...string) *process {
 
 // wait waits for the end of the process, requires its exit status, and returns the line that says why it has failed.
 func (p *process) wait(t *testing.T, status int) string {
-	t.Helper()
 	require.Equal(t, status, <-p.ended, &p.errOut)
 	progress := regexp.MustCompile(`(?m)^.* ….*\n`)
 	complaint := progress.ReplaceAllString(p.errOut.String(), "")

@@ -55,13 +55,11 @@ func listen(t *testing.T, options ...zkserver.Option) (*zkserver.Server, string)
 
 // waitFor waits until a state is there; what names it.
 func waitFor(t *testing.T, what string, ok func() bool) {
-	t.Helper()
 	require.Eventually(t, ok, patience, time.Millisecond, what)
 }
 
 // requireNoNodes asserts that the server has only ZooKeeper's own node.
 func requireNoNodes(t *testing.T, srv *zkserver.Server) {
-	t.Helper()
 	require.Equal(t, []string{"zookeeper"}, srv.Children("/"))
 }
 
@@ -126,7 +124,6 @@ func compete(t *testing.T, cs ...contestant) { setDuring(t, &contestants, cs) }
 
 // requireOneLine asserts that text is a single line that says want.
 func requireOneLine(t *testing.T, text, want string) {
-	t.Helper()
 	require.Contains(t, text, want)
 	require.Equal(t, 1, strings.Count(text, "\n"), "more than one line: %s", text)
 	require.True(t, strings.HasPrefix(text, "bench: "), text)

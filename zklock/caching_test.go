@@ -31,14 +31,12 @@ func (tb *serverTest) leaveCached(m *zklock.Mutex) *zklock.Lease {
 
 // requireCached asserts that the Mutex keeps a node, which nobody holds.
 func (tb *serverTest) requireCached(m *zklock.Mutex) {
-	tb.Helper()
 	require.Len(tb, tb.srv.Children(lockPath), 1, "it is not kept")
 	require.Equal(tb, 1, m.Stats().Cached)
 	require.Zero(tb, m.Stats().Held)
 }
 
 func (tb *serverTest) requireNotCached(m *zklock.Mutex) {
-	tb.Helper()
 	synctest.Wait()
 	require.Empty(tb, tb.srv.Children(lockPath), "it is kept")
 	require.Zero(tb, m.Stats().Cached)

@@ -178,7 +178,7 @@ func TestAServerWithoutContainersGetsAnOrdinaryParent(t *testing.T) {
 		} {
 			onServerCase(t, how+", "+name, func(tb *serverTest) {
 				refused := refuse(tb.srv, func(r zkserver.Request) bool { return r.Op == jute.OpCreateContainer }).Every()
-				m := tb.mutexAt("/a/b/c", connect(tb, ensemble.Options{}))
+				m := mutexAt(connect(tb, ensemble.Options{}), "/a/b/c")
 				l := testenv.Must(m.Lock(tb.within(10*time.Second), nil))(tb)
 				require.False(tb, tb.stored("/a/b/c").Container)
 				tb.mustUnlock(l)

@@ -299,18 +299,12 @@ func ExampleLease_Lost() {
 
 // Only a client that has the password may contend.
 func ExampleWithACL() {
-	conn, stop := connect()
+	conn, stock, stop := open("/locks/stock", zklock.WithACL(zk.DigestACL(zk.PermAll, "shop", "secret")))
 	defer stop()
 	ctx := context.Background()
-
 	if err := conn.AddAuth("digest", []byte("shop:secret")); err != nil {
 		log.Fatal(err)
 	}
-	stock, err := zklock.New(conn, "/locks/stock", zklock.WithACL(zk.DigestACL(zk.PermAll, "shop", "secret")))
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer stock.Shutdown(context.Background()) // before stop closes the client
 	lease, err := stock.Lock(ctx, zklock.NewOwner("order 1"))
 	if err != nil {
 		log.Fatal(err)

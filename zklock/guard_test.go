@@ -26,7 +26,6 @@ const (
 )
 
 func (tb *serverTest) deleteGuard(admin *zk.Conn) {
-	tb.Helper()
 	for _, child := range tb.srv.Children(guardNode) {
 		require.NoError(tb, admin.Delete(guardNode+"/"+child, -1))
 	}

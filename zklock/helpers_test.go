@@ -26,8 +26,9 @@ import (
 
 // What the tests of this package share is in this file.
 const (
-	lockPath      = "/lock"         // of the lock: the parent of the contenders' nodes
-	codeThrottled = jute.Code(-127) // the answer of a server under load: a later request may succeed
+	lockPath       = "/lock" // of the lock: the parent of the contenders' nodes
+	sessionTimeout = 10 * time.Second
+	codeThrottled  = jute.Code(-127) // the answer of a server under load: a later request may succeed
 )
 
 var (
@@ -44,7 +45,6 @@ type serverTest struct {
 
 // onServer plays a test on an embedded server of its own.
 func onServer(t *testing.T, play func(tb *serverTest)) {
-	t.Helper()
 	bubble.Test(t, func(t *testing.T) {
 		t.Cleanup(func() { time.Sleep(time.Minute) })                // until goroutines that try again notice the closed client
 		play(&serverTest{t, zkserver.Run(t, zkserver.WithEpoch(3))}) // an epoch makes zxids of more than 32 bits
@@ -53,19 +53,16 @@ func onServer(t *testing.T, play func(tb *serverTest)) {
 
 // onServerCase is onServer in a subtest.
 func onServerCase(t *testing.T, name string, play func(tb *serverTest)) {
-	t.Helper()
 	t.Run(name, func(t *testing.T) { onServer(t, play) })
 }
 
 // withClient is onServer with a client of zkconn.Connect.
 func withClient(t *testing.T, play func(tb *serverTest, conn *zk.Conn)) {
-	t.Helper()
 	onServer(t, func(tb *serverTest) { play(tb, tb.connect()) })
 }
 
 // withOrdinaryClient is onServer with a client of zk.Connect.
 func withOrdinaryClient(t *testing.T, play func(tb *serverTest, conn *zk.Conn)) {
-	t.Helper()
 	onServer(t, func(tb *serverTest) { play(tb, tb.connectAs(ordinary{})) })
 }
 
@@ -83,7 +80,7 @@ func (tb *serverTest) connectWith(options ensemble.Options) *zk.Conn {
 		return connectOtherwise(tb, options)
 	}
 	zoo := ensemble.OverPipes(tb.srv, threeServers...)
-	options.SessionTimeout = 10 * time.Second
+	options.SessionTimeout = sessionTimeout
 	conn := testenv.Must(zoo.Connect(context.Background(), options))(tb)
 	tb.Cleanup(conn.Close)
 	return conn
@@ -97,15 +94,17 @@ func (tb *serverTest) connectFor(timeout time.Duration, servers []string, dial z
 	return conn, tb.mutex(conn, zklock.WithSessionTimeout(timeout))
 }
 
-// mutex is a Mutex of a client that was opened with 10 s, unless the options say otherwise.
+// mutex makes a Mutex of a client that was opened with sessionTimeout, unless the options say otherwise.
 func (tb *serverTest) mutex(conn *zk.Conn, options ...zklock.Option) *zklock.Mutex {
-	tb.Helper()
-	return tb.mutexAt(lockPath, conn, options...)
+	return mutexAt(conn, lockPath, options...)
 }
 
-func (tb *serverTest) mutexAt(path string, conn *zk.Conn, options ...zklock.Option) *zklock.Mutex {
-	tb.Helper()
-	return testenv.Must(zklock.New(conn, path, append([]zklock.Option{zklock.WithSessionTimeout(10 * time.Second)}, options...)...))(tb)
+func mutexAt(conn *zk.Conn, path string, options ...zklock.Option) *zklock.Mutex {
+	m, err := zklock.New(conn, path, append([]zklock.Option{zklock.WithSessionTimeout(sessionTimeout)}, options...)...)
+	if err != nil {
+		panic(err) // the paths and the options are those of tests, and right
+	}
+	return m
 }
 
 func (tb *serverTest) mustLock(m *zklock.Mutex, owner *zklock.Owner) *zklock.Lease {
@@ -114,7 +113,6 @@ func (tb *serverTest) mustLock(m *zklock.Mutex, owner *zklock.Owner) *zklock.Lea
 }
 
 func (tb *serverTest) mustUnlock(l *zklock.Lease) {
-	tb.Helper()
 	require.NoError(tb, l.Unlock(context.Background()))
 }
 
@@ -126,7 +124,6 @@ func (tb *serverTest) lockAndUnlock(m *zklock.Mutex) {
 
 // nodeAt returns the path of the i-th child of the lock's parent in the order of the queue.
 func (tb *serverTest) nodeAt(i int) string {
-	tb.Helper()
 	names := tb.srv.Children(lockPath)
 	require.Greater(tb, len(names), i)
 	number := func(name string) string { return name[max(0, len(name)-10):] } // the last ten digits are its place in the queue
@@ -228,7 +225,6 @@ func (tb *serverTest) within(d time.Duration) context.Context {
 
 // leaseOf waits until a call of Lock returns, and returns its lease.
 func (tb *serverTest) leaseOf(waiter <-chan locked, otherwise ...any) *zklock.Lease {
-	tb.Helper()
 	select {
 	case got := <-waiter:
 		require.NoError(tb, got.err)
@@ -241,20 +237,17 @@ func (tb *serverTest) leaseOf(waiter <-chan locked, otherwise ...any) *zklock.Le
 
 // getAndUnlock waits for the lease of a call of Lock, and releases it at once.
 func (tb *serverTest) getAndUnlock(waiter <-chan locked, otherwise ...any) {
-	tb.Helper()
 	tb.mustUnlock(tb.leaseOf(waiter, otherwise...))
 }
 
 // handOver releases a lease. Then the next contender gets the lock, and releases it, too.
 func (tb *serverTest) handOver(holder *zklock.Lease, next <-chan locked) {
-	tb.Helper()
 	tb.mustUnlock(holder)
 	tb.getAndUnlock(next)
 }
 
 // requireLasts asserts that a lease is not lost within a minute, and releases it.
 func (tb *serverTest) requireLasts(l *zklock.Lease) {
-	tb.Helper()
 	time.Sleep(time.Minute) // long enough for it to be lost by mistake
 	tb.mustUnlock(l)
 }
@@ -268,7 +261,7 @@ func releaseAll(faults []*zkserver.Fault) {
 // ordinary has the options of a client of zk.Connect, which most users have. Only one of its faults is worked around,
 // because a bubble cannot end after it: the hang in Close, which zkconn's TestFaultCloseHangsTheClient plays.
 type ordinary struct {
-	sessionTimeout time.Duration // asked of the server; 10 s if zero
+	sessionTimeout time.Duration // asked of the server; the constant's if zero
 	buffer         int           // the largest packet, in bytes; the client's own choice if zero
 	wrap           func(net.Conn) net.Conn
 }
@@ -277,7 +270,7 @@ type ordinary struct {
 func (tb *serverTest) connectAs(o ordinary) *zk.Conn {
 	tb.Helper()
 	if o.sessionTimeout == 0 {
-		o.sessionTimeout = 10 * time.Second
+		o.sessionTimeout = sessionTimeout
 	}
 	line := &bubble.Line{Server: tb.srv, Wrap: func(nc net.Conn) net.Conn {
 		if o.wrap != nil {
@@ -323,7 +316,6 @@ func (tb *serverTest) create(conn *zk.Conn, path, data string, flags int32) stri
 }
 
 func (tb *serverTest) stored(path string) zkserver.Node {
-	tb.Helper()
 	node, ok := tb.srv.Node(path)
 	require.True(tb, ok, "there is no node %s", path)
 	return node
@@ -362,7 +354,6 @@ func (tb *serverTest) participants(m *zklock.Mutex) []zklock.Participant {
 
 // requireHeld asserts that TryLock finds the lock held.
 func (tb *serverTest) requireHeld(m *zklock.Mutex, what ...any) {
-	tb.Helper()
 	require.ErrorIs(tb, testenv.Err(m.TryLock(tb.within(time.Minute), nil)), zklock.ErrHeld, what...)
 }
 
@@ -456,7 +447,6 @@ func ordinaryClient(tb *serverTest, o ensemble.Options) *zk.Conn {
 
 // withEachClient plays a test twice: with clients of zkconn.Connect, and with clients of zk.Connect.
 func withEachClient(t *testing.T, play func(tb *serverTest)) {
-	t.Helper()
 	onServer(t, play)
 	t.Run("zk.Connect", func(t *testing.T) {
 		connectOtherwise = ordinaryClient
@@ -473,7 +463,6 @@ type meter struct {
 
 // onMeter plays a test with a meter. The lock's parent is there.
 func onMeter(t *testing.T, play func(m *meter)) {
-	t.Helper()
 	onServer(t, func(tb *serverTest) {
 		m := &meter{tb, new(wiretap.Tap)}
 		tb.makeParent()
@@ -507,7 +496,6 @@ func (m *meter) sent(f func()) requests {
 
 // startBehind starts a waiter, and fails the test if the lock is free.
 func (m *meter) startBehind(mutex *zklock.Mutex) <-chan locked {
-	m.Helper()
 	waiter := lockAside(context.Background(), mutex, zklock.NewOwner("waiter"))
 	m.settle()
 	require.Empty(m, waiter, "it holds the lock")
@@ -516,7 +504,6 @@ func (m *meter) startBehind(mutex *zklock.Mutex) <-chan locked {
 
 // leaseNow returns the lease that a waiter has got by now.
 func (m *meter) leaseNow(waiter <-chan locked) *zklock.Lease {
-	m.Helper()
 	m.settle()
 	require.Len(m, waiter, 1, "it waits, and nobody is before it")
 	got := <-waiter

@@ -37,13 +37,14 @@ func TestHoldsCountsTheLeasesOfAnOwner(t *testing.T) {
 		waiter := lockAside(context.Background(), m, other)
 		synctest.Wait()
 		require.Zero(tb, m.Holds(other), "it waits")
-		require.NoError(tb, first.Unlock(context.Background()), "in any order")
+		require.NoError(tb, first.Unlock(context.Background()), "leases end in any order")
 		require.ErrorIs(tb, first.Unlock(context.Background()), zklock.ErrUnlocked)
 		require.True(tb, isClosed(first.Done()))
 		require.Zero(tb, first.ValidUntil())
 		require.Equal(tb, 1, m.Holds(owner))
 		tb.mustUnlock(second)
 		require.Zero(tb, m.Holds(owner))
+
 		got := tb.leaseOf(waiter)
 		require.Equal(tb, 1, m.Holds(other))
 		require.Zero(tb, m.Holds(owner))
@@ -55,10 +56,27 @@ func TestHoldsCountsTheLeasesOfAnOwner(t *testing.T) {
 	})
 }
 
-// However a lease ends, its methods, its ctx, the error of Unlock, the counts and the log say so, and say why. The ctx
-// of a lease starts no goroutine and keeps nothing in memory.
+type contextKey struct{}
+
+// requireCostsNothing asserts that the ctx of a lease starts no goroutine, and that nothing of one that has ended is left.
+func (tb *serverTest) requireCostsNothing(l *zklock.Lease, parent context.Context) {
+	before := runtime.NumGoroutine()
+	require.NoError(tb, l.Context(parent).Err())
+	// A cleanup of the garbage collector counts as a goroutine while it runs.
+	require.True(tb, bubble.Until(synctest.Wait, func() bool { return runtime.NumGoroutine() <= before }))
+	value := new(record)
+	request, done := context.WithCancel(context.WithValue(parent, contextKey{}, value))
+	l.Context(request)
+	done()
+	left := weak.Make(value)
+	require.True(tb, bubble.Until(synctest.Wait, func() bool {
+		runtime.GC()
+		return left.Value() == nil
+	}), "what has ended is in memory for as long as the lease")
+}
+
+// However a lease ends, its methods, its ctx, the error of Unlock, the counts and the log say so, and say why.
 func TestALeaseEndsForWhateverReason(t *testing.T) {
-	type key struct{}
 	const young = "its session has expired before its node is watched"
 	expire := func(tb *serverTest, conn *zk.Conn, _ *zklock.Lease) { tb.srv.Expire(conn.SessionID()) }
 	silence := func(tb *serverTest, conn *zk.Conn, l *zklock.Lease) {
@@ -73,18 +91,17 @@ func TestALeaseEndsForWhateverReason(t *testing.T) {
 		ours  bool  // the client is Connect's, which knows each server that was tried
 		end   func(tb *serverTest, conn *zk.Conn, l *zklock.Lease)
 	}{
-		{"Unlock", nil, false, func(tb *serverTest, _ *zk.Conn, l *zklock.Lease) {
-			tb.mustUnlock(l)
+		{what: "Unlock", end: func(tb *serverTest, _ *zk.Conn, l *zklock.Lease) { tb.mustUnlock(l) }},
+		{what: "its session has expired", cause: zklock.ErrSessionExpired, end: expire},
+		{what: young, cause: zklock.ErrSessionExpired, end: expire},
+		{what: "its node was deleted", cause: zklock.ErrNodeDeleted, end: func(tb *serverTest, _ *zk.Conn, l *zklock.Lease) {
+			require.NoError(tb, tb.connect().Delete(l.Node(), -1))
 		}},
-		{"its session has expired", zklock.ErrSessionExpired, false, expire},
-		{young, zklock.ErrSessionExpired, false, expire},
-		{"its node was deleted", zklock.ErrNodeDeleted, false, func(tb *serverTest, _ *zk.Conn, _ *zklock.Lease) {
-			require.NoError(tb, tb.connect().Delete(tb.nodeAt(0), -1))
-		}},
-		{"its server is silent", zklock.ErrNotProved, false, silence},
-		{"its servers are silent", zklock.ErrNotProved, true, silence},
-		{"its servers have lost their data", zklock.ErrSessionRefused, true, func(tb *serverTest, _ *zk.Conn, _ *zklock.Lease) { tb.srv.StartEmpty() }},
-		{"its client was closed", zk.ErrClosing, false, func(_ *serverTest, conn *zk.Conn, _ *zklock.Lease) { conn.Close() }},
+		{what: "its server is silent", cause: zklock.ErrNotProved, end: silence},
+		{what: "its servers are silent", cause: zklock.ErrNotProved, ours: true, end: silence},
+		{what: "its servers have lost their data", cause: zklock.ErrSessionRefused, ours: true,
+			end: func(tb *serverTest, _ *zk.Conn, _ *zklock.Lease) { tb.srv.StartEmpty() }},
+		{what: "its client was closed", cause: zk.ErrClosing, end: func(_ *serverTest, conn *zk.Conn, _ *zklock.Lease) { conn.Close() }},
 	} {
 		onServerCase(t, c.what, func(tb *serverTest) {
 			conn := tb.connectAs(ordinary{})
@@ -93,60 +110,50 @@ func TestALeaseEndsForWhateverReason(t *testing.T) {
 			}
 			log := new(slowRecord)
 			m, owner := tb.mutex(conn, zklock.WithLogger(slog.New(slog.NewTextHandler(log, nil)))), zklock.NewOwner("owner")
-			l, inner := tb.mustLock(m, owner), tb.mustLock(m, owner)
+			l, inner := tb.mustLock(m, owner), tb.mustLock(m, owner) // two leases of one hold
 			tb.mustUnlock(inner)
 			if c.what != young {
 				time.Sleep(time.Minute) // in which nothing happens
 			}
 			require.False(tb, isClosed(l.Done()))
 			require.True(tb, time.Now().Before(l.ValidUntil()))
-			parent := context.WithValue(tb.within(time.Hour), key{}, "value")
+			parent := context.WithValue(tb.within(time.Hour), contextKey{}, "value")
 			ctx := l.Context(parent)
 			deadline, _ := ctx.Deadline()
 			require.Equal(tb, time.Hour, time.Until(deadline))
-			require.Equal(tb, "value", ctx.Value(key{}))
-			before := runtime.NumGoroutine()
-			require.NoError(tb, l.Context(parent).Err())
-			// A cleanup of the garbage collector counts while it runs.
-			require.True(tb, bubble.Until(synctest.Wait, func() bool { return runtime.NumGoroutine() <= before }))
-			value := new(record)
-			request, done := context.WithCancel(context.WithValue(parent, key{}, value))
-			l.Context(request)
-			done()
-			left := weak.Make(value)
-			require.True(tb, bubble.Until(synctest.Wait, func() bool {
-				runtime.GC()
-				return left.Value() == nil
-			}), "what has ended is in memory for as long as the lease")
+			require.Equal(tb, "value", ctx.Value(contextKey{}))
+			tb.requireCostsNothing(l, parent)
 
 			c.end(tb, conn, l)
 			<-l.Done()
 			synctest.Wait()
-			cause := zklock.ErrLost
-			if c.cause == nil {
-				cause = zklock.ErrUnlocked
+			isLost, over := c.cause != nil, zklock.ErrUnlocked
+			if isLost {
+				over = zklock.ErrLost
 			}
 			require.Zero(tb, l.ValidUntil())
-			require.Equal(tb, c.cause != nil, isClosed(l.Lost()), "Lost is closed")
-			require.Equal(tb, isClosed(l.Lost()), isClosed(inner.Lost()), "it is that of the hold")
+			require.Equal(tb, isLost, isClosed(l.Lost()), "Lost is closed")
+			require.Equal(tb, isLost, isClosed(inner.Lost()), "all leases of a hold have the same Lost")
 			require.ErrorIs(tb, ctx.Err(), context.Canceled)
-			require.ErrorIs(tb, context.Cause(ctx), cause)
-			for range 100 { // in which one that does not end at once is seen
-				require.ErrorIs(tb, context.Cause(l.Context(parent)), cause)
+			require.ErrorIs(tb, context.Cause(ctx), over)
+			for range 100 { // among many, one that does not end at once is seen
+				require.ErrorIs(tb, context.Cause(l.Context(parent)), over)
 			}
+
 			err, s := l.Unlock(context.Background()), m.Stats()
-			require.ErrorIs(tb, err, cause)
-			for cause, count := range map[error]int64{
+			require.ErrorIs(tb, err, over)
+			counts := map[error]int64{
 				zklock.ErrSessionExpired: s.LostExpired, zklock.ErrNodeDeleted: s.LostDeleted, zklock.ErrNotProved: s.LostNotProved,
 				zklock.ErrSessionRefused: s.LostRefused, zk.ErrClosing: s.LostClosed,
-			} {
+			}
+			for cause, count := range counts {
 				require.Equal(tb, c.cause == cause, errors.Is(err, cause), "%v", err)
 				require.Equal(tb, c.cause == cause, count == 1, "%+v", s)
 			}
-			require.Equal(tb, c.cause != nil, s.Lost == 1)
+			require.Equal(tb, isLost, s.Lost == 1)
 			require.Equal(tb, c.ours, strings.Contains(err.Error(), threeServers[0]+": "), "%v", err)
 			require.NoError(tb, m.Shutdown(context.Background()), "which waits for the logger")
-			if c.cause == nil {
+			if !isLost {
 				require.Empty(tb, log.lines)
 				return
 			}
@@ -207,13 +214,14 @@ func TestOneOfTwoCallsOfUnlockReportsTheEnd(t *testing.T) {
 
 // Shutdown waits until the node of a contender that gave up has gone: then the client may be closed.
 func TestShutdownReturnsWhenTheNodeOfAContenderThatGaveUpHasGone(t *testing.T) {
-	for what, op := range map[string]jute.Op{"first create": jute.OpCreate, "create": jute.OpMulti, "delete": jute.OpDelete} {
-		onServerCase(t, what+" is slow", func(tb *serverTest) {
+	slow := map[string]jute.Op{"the first create is slow": jute.OpCreate, "a create is slow": jute.OpMulti, "a delete is slow": jute.OpDelete}
+	for what, op := range slow {
+		onServerCase(t, what, func(tb *serverTest) {
 			tb.makeParent()
 			conn := tb.connectAs(ordinary{})
 			m := tb.mutex(conn)
 			if op == jute.OpMulti {
-				tb.lockAndUnlock(m)
+				tb.lockAndUnlock(m) // and its next create is a multi
 			}
 			holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 			slow := tb.srv.Hold(requestOf(conn.SessionID(), op, ""))
@@ -270,32 +278,34 @@ func TestALateUnlockOfALostLeaseTakesNothingFromTheNextOne(t *testing.T) {
 // After Shutdown, new owners are refused, and those that wait or hold go on. Its error names what is under way.
 func TestShutdownRefusesNewLocksAndNamesWhatIsUnderWay(t *testing.T) {
 	withOrdinaryClient(t, func(tb *serverTest, conn *zk.Conn) {
-		m, holder, other := tb.mutex(conn), zklock.NewOwner("the holder"), tb.mustLock(tb.mutex(tb.connect()), nil)
-		next, _ := tb.startGivingUp(m, holder)
+		m, holder := tb.mutex(conn), zklock.NewOwner("the holder")
+		stranger := tb.mustLock(tb.mutex(tb.connect()), nil)
+		next := lockAside(context.Background(), m, holder)
+		synctest.Wait()
 		waiter := startWaiter(m)
-		ended := func(all string) {
-			tb.Helper()
+		waitsFor := func(all string) {
 			err := m.Shutdown(tb.within(time.Second))
 			require.ErrorIs(tb, err, context.DeadlineExceeded)
 			require.True(tb, strings.HasSuffix(err.Error(), ": "+all), err)
 		}
-		ended("owners that wait for the lock: 2")
-		tb.mustUnlock(other)
+		waitsFor("owners that wait for the lock: 2")
+		tb.mustUnlock(stranger)
 		first := tb.leaseOf(next)
-		ended(first.Node() + ` is held by "the holder"; owners that wait for the lock: 1`)
+		waitsFor(first.Node() + ` is held by "the holder"; owners that wait for the lock: 1`)
+
 		for _, lock := range []func(context.Context, *zklock.Owner) (*zklock.Lease, error){m.Lock, m.TryLock} {
 			_, err := lock(tb.within(time.Minute), nil)
 			require.ErrorIs(tb, err, zklock.ErrShutdown)
 			require.NotErrorIs(tb, err, zklock.ErrHeld)
 			require.ErrorContains(tb, err, lockPath)
 		}
-		require.ErrorIs(tb, m.Do(tb.within(time.Minute), nil, nil), zklock.ErrShutdown, "it would call nil")
-		require.NoError(tb, tb.mustLock(m, holder).Unlock(context.Background()))
+		require.ErrorIs(tb, m.Do(tb.within(time.Minute), nil, nil), zklock.ErrShutdown, "it does not call the nil function")
+		tb.mustUnlock(tb.mustLock(m, holder)) // the owner that holds the lock may lock it again
 		tb.mustUnlock(first)
 		second := tb.leaseOf(waiter)
 		stays := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpDelete, ""))
 		require.ErrorIs(tb, second.Unlock(tb.within(time.Second)), context.DeadlineExceeded)
-		ended(second.Node() + " is being deleted")
+		waitsFor(second.Node() + " is being deleted")
 		stays.Release()
 		require.NoError(tb, m.Shutdown(context.Background()))
 		require.NoError(tb, m.Shutdown(context.Background()), "again")
@@ -309,7 +319,7 @@ func TestShutdownWaitsForNoOtherMutex(t *testing.T) {
 	withOrdinaryClient(t, func(tb *serverTest, conn *zk.Conn) {
 		id, m := conn.SessionID(), tb.mutex(conn)
 		tb.lockAndUnlock(m)
-		holder := tb.mustLock(tb.mutexAt("/other", conn), nil) // of the same client
+		holder := tb.mustLock(mutexAt(conn, "/other"), nil) // of the same client
 		proof := tb.srv.Hold(requestOf(id, jute.OpSync, ""))
 		<-proof.Hit()
 		require.NoError(tb, m.Shutdown(tb.within(time.Second)))
@@ -327,7 +337,7 @@ func TestShutdownReturnsWhenTheProofIsOver(t *testing.T) {
 		<-proof.Hit()
 		last := tb.srv.HoldReply(requestOf(id, jute.OpMulti, ""))
 		unlocked := aside(func() error { return holder.Unlock(context.Background()) })
-		synctest.Wait() // its delete is behind the sync
+		synctest.Wait() // the delete waits behind the sync
 		proof.Release()
 		require.NoError(tb, <-unlocked)
 		<-last.Hit()
@@ -345,7 +355,7 @@ func TestTheEventOfOneLockEndsTheLeasesOfAll(t *testing.T) {
 	withClient(t, func(tb *serverTest, conn *zk.Conn) {
 		watched := tb.mustLock(tb.mutex(conn), zklock.NewOwner("watched"))
 		time.Sleep(3 * time.Second) // until its node is watched, and the session has just been proved
-		alone := tb.mustLock(tb.mutexAt("/other", conn), zklock.NewOwner("alone"))
+		alone := tb.mustLock(mutexAt(conn, "/other"), zklock.NewOwner("alone"))
 		id := conn.SessionID()
 		tb.srv.Hold(anyFrom(id)).Every()
 		conn.Close()
@@ -374,7 +384,7 @@ func TestAWaiterReturnsThoughItsClientHangsInClose(t *testing.T) {
 	})
 }
 
-// A record keeps the lines of zklock: it is a logger of package zk, and a writer for a handler of package slog.
+// A record is a log that keeps zklock's lines: a logger of package zk, and a writer for a handler of package slog.
 type record struct {
 	mu    sync.Mutex
 	lines []string
@@ -425,7 +435,8 @@ func TestTheLogHasOneLineForWhatCannotBeAnError(t *testing.T) {
 
 		m := testenv.Must(zklock.New(conn, lockPath))(tb)
 		holder := tb.mustLock(m, nil)
-		waiter, next := lockAside(context.Background(), m, nil), startWaiter(tb.mutex(tb.connect())) // until they wait
+		waiter := lockAside(context.Background(), m, nil)
+		next := startWaiter(tb.mutex(tb.connect())) // which waits until both are in their queues
 		conn.Close()
 		tb.getAndUnlock(next)
 		require.False(tb, isClosed(holder.Lost()))
@@ -450,7 +461,6 @@ func TestStatsCountWhatHappens(t *testing.T) {
 		m := tb.mutex(conn, zklock.WithHandOver(16, time.Hour))
 		require.Zero(tb, m.Stats())
 		shows := func(want zklock.Stats) {
-			tb.Helper()
 			require.Equal(tb, want, m.Stats())
 			require.Zero(tb, testing.AllocsPerRun(10, func() { m.Stats() }))
 		}
@@ -480,9 +490,9 @@ func TestStatsCountWhatHappens(t *testing.T) {
 		require.ErrorIs(tb, held.Unlock(context.Background()), zklock.ErrLost)
 
 		stranger := tb.mustLock(tb.mutex(tb.connect()), nil)
-		for _, name := range []string{"by the server", "again"} {
+		for range 2 {
 			tried, err := m.TryLock(context.Background(), nil)
-			require.ErrorIs(tb, err, zklock.ErrHeld, name)
+			require.ErrorIs(tb, err, zklock.ErrHeld)
 			require.Nil(tb, tried)
 		}
 		want.Refused += 2
@@ -496,12 +506,14 @@ func TestStatsCountWhatHappens(t *testing.T) {
 		require.ErrorIs(tb, <-tried, context.Canceled)
 		synctest.Wait() // until its node has gone
 		shows(want)
+
 		waiter := enqueue(m)
 		tb.srv.Expire(conn.SessionID())
 		time.Sleep(time.Minute) // until it has queued again
 		want.Waiting, want.Retried = 1, 1
 		shows(want)
 		tb.mustUnlock(stranger)
+
 		held = tb.leaseOf(waiter)
 		waiter = enqueue(m)             // it waits in memory
 		tb.srv.Expire(conn.SessionID()) // it has no node to lose

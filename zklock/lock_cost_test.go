@@ -72,7 +72,7 @@ func TestAParentIsNotWrittenThatHasDataOrMayNotBeWritten(t *testing.T) {
 func TestTheDataOfAParentThatIsMadeAgainIsKept(t *testing.T) {
 	withClient(t, func(tb *serverTest, conn *zk.Conn) {
 		const path, data = "/locks/orders", "the lock of the orders"
-		m := tb.mutexAt(path, conn)
+		m := mutexAt(conn, path)
 		for range 2 { // the list of the first one shows that the parent has no data
 			tb.lockAndUnlock(m)
 		}

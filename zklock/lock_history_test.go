@@ -69,7 +69,7 @@ type operation struct {
 	err    error
 	taken  bool // a loss by an operator's command
 	beside bool // a TryLock: another contender's node was cached when it was called
-	excuse bool // its result may be one that the model does not allow, see excuseLocked
+	excuse bool // its result may be one that the model does not allow, see method excuse
 }
 
 const (
@@ -192,10 +192,6 @@ func (h *history) fault(sentence string, args ...any) (over func()) {
 func (h *history) problem(sentence string, args ...any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.problemLocked(sentence, args...)
-}
-
-func (h *history) problemLocked(sentence string, args ...any) {
 	h.problems = append(h.problems, fmt.Sprintf(sentence, args...))
 }
 
@@ -255,11 +251,11 @@ func step(s state, o *operation) (bool, state) {
 	}
 }
 
-// excuseLocked marks the operations whose result may be one that the model does not allow:
+// excuse marks the operations whose result may be one that the model does not allow:
 //   - those of a token whose node an operator has taken away, until Lost closes;
 //   - a TryLock that returns ErrHeld because of a cached node, or while another contender tries to get the lock, is
 //     releasing it, or may have left its node behind.
-func (h *history) excuseLocked() {
+func (h *history) excuse() {
 	for _, o := range h.ops {
 		if errors.Is(o.err, zklock.ErrHeld) {
 			o.excuse = o.beside
@@ -285,17 +281,17 @@ func (h *history) lossOf(o *operation) *operation {
 	return nil
 }
 
-// checkLossesLocked looks for leases that were lost for no reason, and for those whose Lost did not close although an
+// checkLosses looks for leases that were lost for no reason, and for those whose Lost did not close although an
 // operator had taken the node away, and the holder had not unlocked.
-func (h *history) checkLossesLocked() {
+func (h *history) checkLosses() {
 	for _, o := range h.ops {
 		at := o.call
 		if loss := h.lossOf(o); loss != nil {
 			at = loss.call // an Unlock may return it much later
 		}
 		tellsOfLoss := o.kind == opLost || errors.Is(o.err, zklock.ErrLost)
-		if tellsOfLoss && !h.harsh && h.calmLocked(at) {
-			h.problemLocked("nothing happened, and the lock with token %d is lost", o.token)
+		if tellsOfLoss && !h.harsh && h.isCalm(at) {
+			h.problem("nothing happened, and the lock with token %d is lost", o.token)
 		}
 	}
 	for token, held := range h.holds {
@@ -304,31 +300,30 @@ func (h *history) checkLossesLocked() {
 		}
 		deadline := max(held.leased, held.loss.call) + int64(sessionTimeout+time.Second)<<eventBits
 		if held.loss.ret > deadline && held.unlocked > deadline {
-			h.problemLocked("the Lost of the holder with token %d does not close though the lock is lost", token)
+			h.problem("the Lost of the holder with token %d does not close though the lock is lost", token)
 		}
 	}
 }
 
-// calmLocked reports whether there was no fault in the session timeout before at. A lease survives a mild fault, but not
+// isCalm reports whether there was no fault in the session timeout before at. A lease survives a mild fault, but not
 // each number of them.
-func (h *history) calmLocked(at int64) bool {
+func (h *history) isCalm(at int64) bool {
 	return !slices.ContainsFunc(h.faults, func(f porcupine.Annotation) bool {
 		over := f.End != 0 && f.End < at-int64(sessionTimeout)<<eventBits
 		return f.Start <= at && !over
 	})
 }
 
-// check returns what is wrong with a history, "" if nothing, and puts a picture of it into dir.
+// check returns what is wrong with a history, "" if nothing, and puts a picture of it into dir. The schedule is over: no
+// other goroutine uses the history.
 func (h *history) check(dir string) string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	for _, held := range h.holds {
 		if held.loss != nil {
 			h.ops = append(h.ops, held.loss)
 		}
 	}
-	h.excuseLocked()
-	h.checkLossesLocked()
+	h.excuse()
+	h.checkLosses()
 	end := int64(0) // of the schedule. time.Now is real time here
 	for _, o := range h.ops {
 		end = max(end, o.call+1)
@@ -342,7 +337,7 @@ func (h *history) check(dir string) string {
 	}
 	result := porcupine.CheckOperationsTimeout(model, operations, 10*time.Minute)
 	if result != porcupine.Ok {
-		h.problemLocked("linearizable: %s: two hold the lock at once, or a token does not grow", result)
+		h.problem("linearizable: %s: two hold the lock at once, or a token does not grow", result)
 	}
 	if len(h.problems) == 0 {
 		return ""
@@ -413,15 +408,10 @@ var caching = subject{caches: true, options: []zklock.Option{zklock.WithCaching(
 
 // faulty are locks that have one fault each. The check of histories must find it.
 var faulty = map[string]subject{
-	"all owners are one": {wrap: func(inner acquireFunc) acquireFunc {
-		everybody := zklock.NewOwner("everybody")
-		return func(ctx context.Context, _ *zklock.Owner, try bool) (leaseUnderTest, error) {
-			return inner(ctx, everybody, try)
-		}
-	}},
-	"Lost never closes":       {wrap: wrapping(func(l leaseUnderTest) leaseUnderTest { return neverLost{l} })},
+	"all owners are one":      {owner: zklock.NewOwner("everybody")},
+	"Lost never closes":       {wrap: func(l leaseUnderTest) leaseUnderTest { return neverLost{l} }},
 	"Lost closes late":        {options: []zklock.Option{zklock.WithSessionTimeout(3 * sessionTimeout)}},
-	"the token does not grow": {wrap: wrapping(func(l leaseUnderTest) leaseUnderTest { return constantToken{l} })},
+	"the token does not grow": {wrap: func(l leaseUnderTest) leaseUnderTest { return constantToken{l} }},
 	"TryLock finds a node that is cached, and the model does not know": {options: caching.options},
 }
 
@@ -439,19 +429,6 @@ func TestHistoriesShowWhatIsBroken(t *testing.T) {
 			}
 			require.Fail(t, "the fault is not found")
 		})
-	}
-}
-
-// wrapping makes a wrap of a subject from one of its leases.
-func wrapping(wrap func(leaseUnderTest) leaseUnderTest) func(acquireFunc) acquireFunc {
-	return func(inner acquireFunc) acquireFunc {
-		return func(ctx context.Context, owner *zklock.Owner, try bool) (leaseUnderTest, error) {
-			l, err := inner(ctx, owner, try)
-			if err == nil {
-				l = wrap(l)
-			}
-			return l, err
-		}
 	}
 }
 

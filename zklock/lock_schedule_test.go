@@ -24,18 +24,17 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-const (
-	sessionTimeout = 10 * time.Second
-	historyPath    = "/history/lock"
-)
+const historyPath = "/history/lock"
 
 // A subject is the lock under test: the one of this package, or one that was made of it with a fault.
 type subject struct {
 	options []zklock.Option
-	caches  bool                          // it may keep a node that nobody needs
-	wrap    func(acquireFunc) acquireFunc // or nil
+	caches  bool                                // it may keep a node that nobody needs
+	owner   *zklock.Owner                       // in place of all others; nil: there are others
+	wrap    func(leaseUnderTest) leaseUnderTest // makes another lease of each; or nil
 }
 
+// An acquireFunc is Lock, or TryLock with try.
 type acquireFunc func(ctx context.Context, owner *zklock.Owner, try bool) (leaseUnderTest, error)
 
 type leaseUnderTest interface {
@@ -46,18 +45,22 @@ type leaseUnderTest interface {
 	Node() string
 }
 
-func (s subject) open(t *testing.T, conn *zk.Conn) acquireFunc {
-	m := testenv.Must(zklock.New(conn, historyPath, append([]zklock.Option{zklock.WithSessionTimeout(sessionTimeout)}, s.options...)...))(t)
-	direct := func(ctx context.Context, owner *zklock.Owner, try bool) (leaseUnderTest, error) {
+func (s subject) open(conn *zk.Conn) acquireFunc {
+	m := mutexAt(conn, historyPath, s.options...)
+	return func(ctx context.Context, owner *zklock.Owner, try bool) (leaseUnderTest, error) {
+		acquire := m.Lock
 		if try {
-			return m.TryLock(ctx, owner)
+			acquire = m.TryLock
 		}
-		return m.Lock(ctx, owner)
+		if s.owner != nil {
+			owner = s.owner
+		}
+		l, err := acquire(ctx, owner)
+		if err == nil && s.wrap != nil {
+			return s.wrap(l), nil
+		}
+		return l, err
 	}
-	if s.wrap != nil {
-		return s.wrap(direct)
-	}
-	return direct
 }
 
 // drawDuration draws a duration, short ones as often as long ones.
@@ -134,7 +137,7 @@ func (s *stage) startClients(lock subject) (done chan struct{}) {
 		}})
 		s.sessions = append(s.sessions, conn)
 		for j := range 1 + s.r.IntN(2) {
-			acquire := lock.open(s.t, conn)
+			acquire := lock.open(conn)
 			for k := range 1 + s.r.IntN(2) {
 				owner := zklock.NewOwner(fmt.Sprintf("owner %d.%d.%d", i, j, k))
 				clientsOfOwner := 1
@@ -345,8 +348,7 @@ func (s *stage) makeFault() {
 		s.revoke()
 	case 7:
 		s.fault("session %d is ended", n)()
-		s.noteTaken(func(node zkserver.Node) bool { return node.Stat.EphemeralOwner == session })
-		s.srv.Expire(session)
+		s.endSession(session)
 	case 8:
 		s.deleteNode()
 	case 9, 10, 11: // three times as likely as another
@@ -364,13 +366,23 @@ func (s *stage) deleteNode() {
 	}
 	path := historyPath + "/" + names[s.r.IntN(len(names))]
 	s.fault("an operator deletes %s", path)()
-	s.noteTaken(func(n zkserver.Node) bool {
-		deleted, _ := s.srv.Node(path)
-		return n.Stat.Czxid == deleted.Stat.Czxid
-	})
+	synctest.Wait() // no client does anything
+	if _, there := s.srv.Node(path); there {
+		s.take(path)
+	}
 	if err := s.admin.Delete(path, -1); !errors.Is(err, zk.ErrNoNode) { // its contender may have been faster
 		require.NoError(s.t, err)
 	}
+}
+
+func (s *stage) endSession(id int64) {
+	synctest.Wait() // no client does anything
+	for _, session := range s.srv.Sessions() {
+		if session.ID == id {
+			s.take(session.Ephemerals...)
+		}
+	}
+	s.srv.Expire(id)
 }
 
 // target draws a session, often that of the holder.
@@ -387,18 +399,6 @@ func (s *stage) target() int {
 		}
 	}
 	return n
-}
-
-// noteTaken notes the leases that the operator is about to take with nodes that go, while no client does anything.
-func (s *stage) noteTaken(gone func(node zkserver.Node) bool) {
-	synctest.Wait()
-	var nodes []string
-	for _, name := range s.srv.Children(historyPath) {
-		if node, ok := s.srv.Node(historyPath + "/" + name); ok && gone(node) {
-			nodes = append(nodes, historyPath+"/"+name)
-		}
-	}
-	s.take(nodes...)
 }
 
 func (s *stage) revoke() {

@@ -188,7 +188,7 @@ func TestBadArgumentsAreRefusedAtOnce(t *testing.T) {
 			require.ErrorContains(tb, err, "zklock: ", "%q", p)
 		}
 		for _, p := range []string{"/zürich/锁", "/lock/ ", "/lock/~", "/lock/\u00a0", "/lock/\ud7ff", "/lock/\uf900", "/lock/\uffef"} { // servers take them
-			tb.lockAndUnlock(tb.mutexAt(p, conn))
+			tb.lockAndUnlock(mutexAt(conn, p))
 		}
 		require.Error(tb, testenv.Err(zklock.New(nil, lockPath)))
 		for _, o := range []zklock.Option{

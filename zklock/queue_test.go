@@ -275,7 +275,6 @@ const lastOfCrowd = 10 // the number of the last contender, from 0
 
 // onCrowd plays a test with a crowd.
 func onCrowd(t *testing.T, play func(c *crowd)) {
-	t.Helper()
 	onServer(t, func(tb *serverTest) {
 		c := &crowd{serverTest: tb, admin: tb.makeParent()}
 		for i := range lastOfCrowd + 1 {

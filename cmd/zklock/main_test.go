@@ -36,7 +36,6 @@ import (
 
 // eventually waits until something is the case.
 func eventually(t *testing.T, is func() bool, said ...any) {
-	t.Helper()
 	require.Eventually(t, is, patience, time.Millisecond, said...)
 }
 
@@ -85,7 +84,6 @@ func do(ctx context.Context, t *testing.T, args ...string) (status int, stdout, 
 }
 
 func oneLine(t *testing.T, text, want string) {
-	t.Helper()
 	require.Contains(t, text, want)
 	require.Equal(t, len(text)-1, strings.Index(text, "\n"), "one line: %q", text)
 }

@@ -35,7 +35,7 @@ func TestTheCommandsOfThePagesPrintWhatThePagesShow(t *testing.T) {
 			text := testenv.Must(os.ReadFile(page))(t)
 			build := regexp.MustCompile("(?ms)^```\n(go build -o bin/ .*?)^```$").FindSubmatch(text)
 			require.NotNil(t, build)
-			var lines []string
+			var lines []string // of all the page's blocks: commands, which begin with $, and what they print
 			for _, block := range regexp.MustCompile("(?ms)^```console\n(.*?)^```$").FindAllSubmatch(text, -1) {
 				lines = append(lines, strings.Split(strings.TrimSuffix(string(block[1]), "\n"), "\n")...)
 			}
@@ -43,6 +43,7 @@ func TestTheCommandsOfThePagesPrintWhatThePagesShow(t *testing.T) {
 			folder := t.TempDir() // which a reader makes in the clone
 			setUp := strings.ReplaceAll(strings.ReplaceAll(string(build[1]), "$PWD/bin", folder), "bin/", folder)
 
+			// The first command serves, on another port. The others find it by ZOOKEEPER_SERVERS.
 			served := exec.CommandContext(t.Context(), "sh", "-ec", "cd ../..\n"+setUp+"exec zklock serve 127.0.0.1:0")
 			served.Env = environ
 			out := testenv.Must(served.StdoutPipe())(t)
@@ -79,6 +80,7 @@ func TestTheCommandsOfThePagesPrintWhatThePagesShow(t *testing.T) {
 				require.NoError(t, err, "instead of %s", line)
 				require.Equal(t, same(line), same(got))
 			}
+
 			in.Close()
 			rest := testenv.Must(io.ReadAll(printed))(t)
 			require.Empty(t, string(rest))

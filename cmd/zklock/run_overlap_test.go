@@ -142,7 +142,8 @@ func begin(t *testing.T, server string, own *servers.ZooKeeper, conn *zk.Conn) *
 
 // lives checks that the first zklock runs, or has lost the lock because the machine has stopped.
 func (tr *trial) lives() {
-	if text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", tr.pid())); !strings.Contains(string(text), ") Z ") {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", tr.pid()))
+	if isZombie := strings.Contains(string(text), ") Z "); !isZombie {
 		return
 	}
 	tr.runner.Wait()
@@ -173,7 +174,8 @@ func (tr *trial) goOn() {
 // finish checks that the first command was dead before the second began, and that nothing is left.
 func (tr *trial) finish() {
 	begins := func() bool { first, _ := stamps(tr.next); return !first.IsZero() }
-	require.Eventually(tr, begins, 5**overlapSession+time.Minute, 5*time.Millisecond)
+	longest := 5**overlapSession + time.Minute // far longer than a session outlasts its client, for a busy machine
+	require.Eventually(tr, begins, longest, 5*time.Millisecond)
 	time.Sleep(200 * time.Millisecond) // ten stamps: a first command that still runs writes some of them
 	_, last := stamps(tr.first)
 	begun, _ := stamps(tr.next)

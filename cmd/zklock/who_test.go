@@ -57,7 +57,6 @@ const (
 
 // queueOf is the queue without times, sessions and tokens. A holder has a star.
 func queueOf(t *testing.T, path string) string {
-	t.Helper()
 	status, stdout, stderr := do(t.Context(), t, "who", "-json", path)
 	require.Zero(t, status, stderr)
 	var queue []contender

@@ -392,7 +392,6 @@ func givesSession(ctx context.Context, n *docker.Node) error {
 
 // leaderAndFollowers returns the leader, and behind it the two followers.
 func leaderAndFollowers(t *testing.T, zoo *docker.Servers) (nodes []*docker.Node) {
-	t.Helper()
 	require.Eventually(t, func() bool {
 		leader, err := zoo.Leader(t.Context())
 		nodes = []*docker.Node{leader}

@@ -298,7 +298,6 @@ func TestFaultAReplyIsReadBeforeTheWatchesArePutDown(t *testing.T) {
 
 // slowly makes a client take some time before it calls the function in one of its unexported fields, which may be nil.
 func slowly(t *testing.T, conn *zk.Conn, field string, d time.Duration) {
-	t.Helper()
 	v := reflect.ValueOf(conn).Elem().FieldByName(field)
 	require.True(t, v.IsValid())
 	v = reflect.NewAt(v.Type(), v.Addr().UnsafePointer()).Elem()
