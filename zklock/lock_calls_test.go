@@ -44,7 +44,6 @@ func TestHoldsCountsTheLeasesOfAnOwner(t *testing.T) {
 		require.Equal(tb, 1, m.Holds(owner))
 		tb.mustUnlock(second)
 		require.Zero(tb, m.Holds(owner))
-
 		got := tb.leaseOf(waiter)
 		require.Equal(tb, 1, m.Holds(other))
 		require.Zero(tb, m.Holds(owner))
@@ -506,14 +505,12 @@ func TestStatsCountWhatHappens(t *testing.T) {
 		require.ErrorIs(tb, <-tried, context.Canceled)
 		synctest.Wait() // until its node has gone
 		shows(want)
-
 		waiter := enqueue(m)
 		tb.srv.Expire(conn.SessionID())
 		time.Sleep(time.Minute) // until it has queued again
 		want.Waiting, want.Retried = 1, 1
 		shows(want)
 		tb.mustUnlock(stranger)
-
 		held = tb.leaseOf(waiter)
 		waiter = enqueue(m)             // it waits in memory
 		tb.srv.Expire(conn.SessionID()) // it has no node to lose

@@ -91,8 +91,7 @@ func TestTheDataOfAParentThatIsMadeAgainIsKept(t *testing.T) {
 	})
 }
 
-// Many goroutines of a Mutex send at most a fifth of a request per acquisition: sixteen of them share a node, which
-// costs three requests at most.
+// Many goroutines of a Mutex send at most a fifth of a request per acquisition: 16 of them share a node of 3 requests.
 func TestCostOfManyGoroutines(t *testing.T) {
 	const n = 160
 	onMeter(t, func(m *meter) {

@@ -281,8 +281,7 @@ func (h *history) lossOf(o *operation) *operation {
 	return nil
 }
 
-// checkLosses looks for leases that were lost for no reason, and for those whose Lost did not close although an
-// operator had taken the node away, and the holder had not unlocked.
+// checkLosses looks for leases that were lost for no reason, and for those whose Lost stays open after the loss.
 func (h *history) checkLosses() {
 	for _, o := range h.ops {
 		at := o.call
@@ -305,8 +304,7 @@ func (h *history) checkLosses() {
 	}
 }
 
-// isCalm reports whether there was no fault in the session timeout before at. A lease survives a mild fault, but not
-// each number of them.
+// isCalm reports whether there was no fault in the session timeout before at. Of mild faults a lease survives a few.
 func (h *history) isCalm(at int64) bool {
 	return !slices.ContainsFunc(h.faults, func(f porcupine.Annotation) bool {
 		over := f.End != 0 && f.End < at-int64(sessionTimeout)<<eventBits
@@ -314,8 +312,7 @@ func (h *history) isCalm(at int64) bool {
 	})
 }
 
-// check returns what is wrong with a history, "" if nothing, and puts a picture of it into dir. The schedule is over: no
-// other goroutine uses the history.
+// check returns what is wrong with a history whose schedule is over, "" if nothing, and puts a picture of it into dir.
 func (h *history) check(dir string) string {
 	for _, held := range h.holds {
 		if held.loss != nil {

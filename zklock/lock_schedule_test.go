@@ -158,10 +158,9 @@ func (s *stage) startClients(lock subject) (done chan struct{}) {
 	return done
 }
 
-// checkNothingLeft waits until nodes that were given up are deleted, and no request is under way. Then it looks for nodes
-// and watches that are left.
+// checkNothingLeft waits until what goes on in the background has ended, and looks for nodes and watches that are left.
 func (s *stage) checkNothingLeft(caches bool) {
-	time.Sleep(3 * sessionTimeout) // whatever goes on in the background has ended by now
+	time.Sleep(3 * sessionTimeout)
 	synctest.Wait()
 	if caches {
 		// The watch on the parent may be there: see (j) of docs/client.md. It goes with the next contender.

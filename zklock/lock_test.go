@@ -34,9 +34,7 @@ func TestMain(m *testing.M) {
 	locktest.Main(m)
 }
 
-// The suites of internal/locktest test each lock as a contender that has Lock and Unlock, but no owner and no lease.
-
-// contender makes a Mutex such a contender.
+// contender makes a contender as the suites of internal/locktest know it: Lock and Unlock, without owner and lease.
 func contender(conn *zk.Conn, path string, options ...zklock.Option) locktest.ContextLock {
 	s := leaseSubject(options...)
 	return locktest.NewContender(s, s.Open(conn, path)("contender"))
@@ -140,10 +138,7 @@ func TestSuitesWithCaching(t *testing.T) {
 	const keeps = 2100 * time.Millisecond // the 2 s of caching.options, and the time until the node has been deleted
 	anyLock, withLeases, withOwners := locks(caching.options...), leaseSubject(caching.options...), owners(caching.options...)
 	anyLock.Keeps, withLeases.Keeps, withOwners.Keeps = keeps, keeps, keeps
-	anyLock.Requests = func(n int) int {
-		const deleteOfTheLast = 1
-		return requestsOf(n) + n - deleteOfTheLast // each contender sends one list more
-	}
+	anyLock.Requests = func(n int) int { return requestsOf(n) + n - 1 } // a list more of each, and no delete of the last node
 	for name, s := range map[string]locktest.Suite{"Lock": anyLock, "Leases": withLeases, "Owners": withOwners} {
 		t.Run(name, func(t *testing.T) {
 			p := s.Plan()
@@ -269,7 +264,6 @@ func TestTryLockBesideALockOfItsOwner(t *testing.T) {
 			synctest.Wait()
 			require.Empty(tb, tried)
 			late.Release()
-
 			if c.held {
 				for range tries {
 					require.ErrorIs(tb, (<-tried).err, zklock.ErrHeld)
@@ -336,7 +330,6 @@ func TestAParentThatIsThereKeepsItsList(t *testing.T) {
 		}
 		old, between := mutex("old", "old"), mutex("old", "old", "new")
 		both, latest := mutex("new", "old", "new"), mutex("new", "new")
-
 		lease := tb.mustLock(old, nil)
 		require.NoError(tb, admin.Delete(lease.Node(), -1), "the parent is open to everybody")
 		require.ErrorIs(tb, lease.Unlock(context.Background()), zklock.ErrLost)

@@ -17,7 +17,6 @@ import (
 const passBits = 10
 
 // revoke asks the holder of the lock to release it, or the contender that has the token of -token.
-
 func (c *call) revoke(ctx context.Context) int {
 	conn, mutex, status := c.open(ctx)
 	if status != 0 {

@@ -337,8 +337,7 @@ func TestARequestEndsARevocableCommand(t *testing.T) {
 	}
 }
 
-// A command runs once for each key of -once, though several come at the same time: each waits for the one before. A
-// command whose key cannot be noted may run again: zklock reports that.
+// A command runs once for each key of -once, though several come at the same time. That a key is not noted is reported.
 func TestACommandRunsOnceForEachKey(t *testing.T) {
 	srv, _, conn := onServer(t)
 	lease := testenv.Must(testenv.Must(zklock.New(conn, "/q"))(t).Lock(t.Context(), nil))(t)
