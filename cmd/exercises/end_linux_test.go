@@ -31,9 +31,7 @@ func TestACommandThatIsEndedLeavesNothing(t *testing.T) {
 			require.NoError(t, cmd.Start())
 			ended := make(chan error, 1)
 			go func() { ended <- cmd.Wait() }()
-			cells := func() []string {
-				return testenv.Must(filepath.Glob(filepath.Join(temp, "exercises-*")))(t)
-			}
+			cells := func() []string { return testenv.Must(filepath.Glob(filepath.Join(temp, "exercises-*")))(t) }
 			for len(cells()) < 2 { // to build, and to run
 				select {
 				case err := <-ended:

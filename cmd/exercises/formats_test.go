@@ -52,14 +52,13 @@ func oneStudent(t *testing.T) grades {
 	}
 	require.True(t, rows[0].Full)
 	require.True(t, rows[2].Unsafe)
-	return (&app{root: rootOf(t)}).gradesOf(rows, exercises[:5])
+	return gradesOf(rows, exercises[:5])
 }
 
 // The table is in the reader's language. The CSV and JSON files are for programs: they are the same in both languages.
 func TestTheTableIsInTheReadersLanguage(t *testing.T) {
 	written := func(l i18n.Language) (table, files string) {
 		g := oneStudent(t)
-		g.language = l
 		g.Rows = append(g.Rows, row{Student: "bob", exercise: &exercise{}, result: &result{Why: i18n.Textf("there is no folder %s", "bob")}})
 		g.Sums = sumsOf(g.Rows, exercises)
 		write := func(f func(w io.Writer, g grades) error) string {
@@ -172,11 +171,11 @@ func TestASumPerStudent(t *testing.T) {
 		rowOf("ann", one, 10), rowOf("ann", three, 7), rowOf("bob", one, 6),
 		{Student: "eve", exercise: &exercise{}, result: &result{Why: i18n.Same("no such folder")}},
 	}
-	g := (&app{root: rootOf(t)}).gradesOf(rows, nil)
+	g := gradesOf(rows, nil)
 	of := one.points() + three.points()
 	ann, bob := sum{Student: "ann", Attempts: 2, Points: 17, Of: of}, sum{Student: "bob", Attempts: 1, Points: 6, Of: of}
 	require.Equal(t, []sum{ann, bob, {Student: "eve", Of: of}}, g.Sums, "what bob and eve have not handed in counts")
-	asked := (&app{root: rootOf(t)}).gradesOf(rows[:3], []*exercise{one, two, three})
+	asked := gradesOf(rows[:3], []*exercise{one, two, three})
 	ann.Of, bob.Of = of+two.points(), of+two.points()
 	require.Equal(t, []sum{ann, bob}, asked.Sums, "nobody has an attempt at exercise 2, which was asked for")
 

@@ -23,15 +23,9 @@ import (
 
 // Grades are the results of all students.
 type grades struct {
-	Rows     []row
-	Sums     []sum
-	Asked    []*exercise   // that count: those of the flag -exercise, or all at which any student has an attempt
-	language i18n.Language // of the table; the files for programs are in English
-}
-
-// Say formats a sentence in the reader's language.
-func (g grades) Say(format string, args ...any) string {
-	return i18n.Textf(format, args...).In(g.language)
+	Rows  []row
+	Sums  []sum
+	Asked []*exercise // that count: those of the flag -exercise, or all at which any student has an attempt
 }
 
 // A row is the result of one attempt of one student.
@@ -42,12 +36,12 @@ type row struct {
 }
 
 // note is the remark on a row, in one line.
-func (g grades) note(r row) string {
+func (a *app) note(r row) string {
 	switch {
 	case r.Why.String() != "":
-		return firstLines(r.Why.In(g.language), 1)
+		return firstLines(r.Why.In(a.language), 1)
 	case len(r.Failed) > 0:
-		return g.Say("fails: %s", r.caseOf(r.Failed[0].Case))
+		return a.say("fails: %s", r.caseOf(r.Failed[0].Case))
 	}
 	return ""
 }
@@ -145,7 +139,7 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 		return cmp.Or(strings.Compare(a.Student, b.Student), cmp.Compare(a.number, b.number))
 	})
 
-	g := a.gradesOf(rows, asked)
+	g := gradesOf(rows, asked)
 	a.printTable(g)
 	a.print("\n%s, %s, in %v.\n", count(len(dirs), "1 folder", "folders"),
 		count(len(todo), "1 attempt", "attempts"), time.Since(began).Round(time.Second))
@@ -277,22 +271,22 @@ func (a *app) gradeOne(ctx context.Context, student, dir string, asked []*exerci
 
 // printTable prints the rows, and the sums if there are several exercises.
 func (a *app) printTable(g grades) {
-	cells := [][]string{{g.Say("student"), g.Say("exercise"), g.Say("points"), g.Say("cases"), g.Say("time"), ""}}
+	cells := [][]string{{a.say("student"), a.say("exercise"), a.say("points"), a.say("cases"), a.say("time"), ""}}
 	for _, r := range g.Rows {
 		points, cases := fmt.Sprintf("%d/%-2d", r.Points, r.Of), fmt.Sprintf("%d/%-3d", r.Passed, r.Cases)
 		if r.Ungraded {
 			points, cases = "", ""
 		}
-		cells = append(cells, []string{r.Student, strings.TrimPrefix(r.folder, "_"), points, cases, fmt.Sprintf("%.1f s", r.Took), g.note(r)})
+		cells = append(cells, []string{r.Student, strings.TrimPrefix(r.folder, "_"), points, cases, fmt.Sprintf("%.1f s", r.Took), a.note(r)})
 	}
 	fmt.Fprint(a.out, i18n.Table(cells, 2, 3, 4)) // points, cases and time are flush right
 	aStudentHasSeveral := len(g.Sums) < len(g.Rows)
 	if len(g.Asked) > 1 || aStudentHasSeveral {
-		sums := [][]string{{cells[0][0], g.Say("points"), ""}}
+		sums := [][]string{{cells[0][0], a.say("points"), ""}}
 		for _, s := range g.Sums {
-			points, why := g.Say("%d of %d", s.Points, s.Of), ""
+			points, why := a.say("%d of %d", s.Points, s.Of), ""
 			if s.Ungraded {
-				points, why = "", g.Say("an exercise was not graded")
+				points, why = "", a.say("an exercise was not graded")
 			}
 			sums = append(sums, []string{s.Student, points, why})
 		}
@@ -301,7 +295,7 @@ func (a *app) printTable(g grades) {
 }
 
 // gradesOf adds up what was graded.
-func (a *app) gradesOf(rows []row, asked []*exercise) grades {
+func gradesOf(rows []row, asked []*exercise) grades {
 	if len(asked) == 0 {
 		for _, e := range exercises {
 			if slices.ContainsFunc(rows, func(r row) bool { return r.number == e.number }) {
@@ -309,7 +303,7 @@ func (a *app) gradesOf(rows []row, asked []*exercise) grades {
 			}
 		}
 	}
-	return grades{language: a.language, Rows: rows, Asked: asked, Sums: sumsOf(rows, asked)}
+	return grades{Rows: rows, Asked: asked, Sums: sumsOf(rows, asked)}
 }
 
 // A sum is a student's result for all exercises together. Its maximum is the same

@@ -59,9 +59,7 @@ func (s exerciseState) word() i18n.Text {
 }
 
 // score says how many cases pass.
-func (r *result) score() i18n.Text {
-	return i18n.Textf("%d of %d cases", r.Passed, r.Cases)
-}
+func (r *result) score() i18n.Text { return i18n.Textf("%d of %d cases", r.Passed, r.Cases) }
 
 // states are the states of all exercises. It grades the attempts that were not graded as they are.
 func (a *app) states(ctx context.Context) ([]exerciseState, error) {

@@ -19,9 +19,9 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// exclusion lets every contender lock a few times, and count in a variable that nothing but the
-// lock guards: the race detector sees what the counter may miss. Unless all must get in, a
-// contender that does not get the lock does not fail the case: that is not a matter of exclusion.
+// exclusion has every contender lock a few times, and count in a variable that nothing but the lock guards: the race
+// detector sees what the counter may miss. With allMustGetIn, a contender that does not get the lock fails the case.
+// Without it, another case asks for that.
 func exclusion(w *World, contenders []Lock, allMustGetIn bool) {
 	const times = 5
 	num := 0
@@ -53,7 +53,7 @@ func exclusion(w *World, contenders []Lock, allMustGetIn bool) {
 		if !allMustGetIn {
 			w.WaitFor(stage.Patience, func() bool { return len(result) > 0 })
 			if len(result) == 0 {
-				continue
+				continue // it still waits
 			}
 		}
 		err := w.Result(result, stage.Contender(i))
@@ -113,8 +113,9 @@ func EphemeralNode(w *World) {
 	admin := w.Session()
 	l, s := w.holder()
 	nodes := w.Nodes()
-	if there, _, err := admin.Exists(w.Path); err == nil && there && len(nodes) == 0 && !w.Subject.Queue {
-		nodes = append(nodes, path.Base(w.Path)) // it is not ephemeral
+	there, _, err := admin.Exists(w.Path)
+	if err == nil && there && len(nodes) == 0 && !w.Subject.Queue {
+		nodes = append(nodes, path.Base(w.Path)) // Nodes does not list it, because it is not ephemeral
 	}
 	if len(nodes) == 0 {
 		w.Failf(
@@ -124,7 +125,7 @@ func EphemeralNode(w *World) {
 	for _, node := range nodes {
 		p := w.Path + "/" + node
 		_, stat, err := admin.Get(p)
-		if errors.Is(err, zk.ErrNoNode) {
+		if errors.Is(err, zk.ErrNoNode) { // it is the node at the path itself
 			p = w.Path
 			_, stat, err = admin.Get(p)
 		}
@@ -152,16 +153,16 @@ func WaiterSleeps(w *World) {
 // node that is not ephemeral, and that has the name of the first lock's node.
 func waitersOfTwoLocks(w *World) {
 	holder, _ := w.holder()
-	s, there := w.Session(), w.Path+"-by-hand"
-	byHand := there + "/" + w.Nodes()[0]
-	for _, node := range []string{there, byHand} {
+	s, otherPath := w.Session(), w.Path+"-by-hand"
+	byHand := otherPath + "/" + w.Nodes()[0]
+	for _, node := range []string{otherPath, byHand} {
 		_, err := s.Create(node, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 		require.NoError(w, err)
 	}
-	if !w.Subject.Queue {
-		there = byHand
+	if !w.Subject.Queue { // the path of such a lock is that of the holder's node
+		otherPath = byHand
 	}
-	otherResult := w.Lock(w.Subject.New(s.Conn, there))
+	otherResult := w.Lock(w.Subject.New(s.Conn, otherPath))
 	w.Waits(otherResult, s, "a waiter of a lock that somebody holds by hand, with a node that is not ephemeral,")
 	waiter, _, result := w.waiter(s)
 	w.Unlock(holder, "the holder")
@@ -176,7 +177,7 @@ func waitersOfTwoLocks(w *World) {
 func WaiterIsQuiet(w *World) {
 	w.waiterSleeps(func(s *Session) {
 		before, quiet := len(stage.RequestsOf(s)), 10*time.Second
-		if w.Server == nil {
+		if w.Server == nil { // there, time is real
 			quiet = 500 * time.Millisecond
 		}
 		time.Sleep(quiet) // in which nothing happens that a waiter could wait for
@@ -245,13 +246,17 @@ func LongHold(w *World) {
 	}
 	for range 2 {
 		l, s := w.Contender()
-		waiters, results, sessions = append(waiters, l), append(results, w.Lock(l)), append(sessions, s)
+		waiters = append(waiters, l)
+		results = append(results, w.Lock(l))
+		sessions = append(sessions, s)
 		time.Sleep(time.Second) // whether it waits on a watch is another case
 		stillHeld()
 	}
 	all = w.Nodes()
-	// A lock that also looks now and then, besides its watch, need not be played for weeks: it has looked often enough
-	// after half a minute, if it looks each millisecond; after three hours, if it looks each second or two.
+
+	// Weeks pass, in longer and longer steps. A lock that also looks now and then, besides its watch, need not be played
+	// for so long: it has looked often enough after half a minute, if it looks each millisecond; after three hours, if it
+	// looks each second or two.
 	looksEnough := func(s *Session) bool {
 		looks := len(stage.RequestsOf(s))
 		return looks >= 60_000 || looks >= 6000 && time.Since(began) > 3*time.Hour
@@ -260,13 +265,15 @@ func LongHold(w *World) {
 		time.Sleep(step)
 		synctest.Wait()
 		stillHeld()
-		step = min(2*step, max(10*time.Minute, time.Since(began)/4))
+		longest := max(10*time.Minute, time.Since(began)/4)
+		step = min(2*step, longest)
 	}
 	if w.Server != nil && !looksEnough(sessions[0]) {
 		w.wakeOften(all)
 		stillHeld()
 	}
 
+	// Nothing has become of the holder, and the waiters get in after it.
 	late, _ := w.Contender()
 	if ok, err := w.Try(late, "TryLock on a lock that has been held for weeks"); !errors.Is(err, errors.ErrUnsupported) {
 		w.NoError(err, "TryLock on a lock that has been held for weeks fails: false says that another contender holds it")
@@ -285,9 +292,9 @@ func LongHold(w *World) {
 // nodes again, and makes and deletes a child of the path.
 func (w *World) wakeOften(nodes []string) {
 	admin := w.Session()
-	for range 1100 {
+	for range 1100 { // a lock may count the times that it has woken, and give up at a thousand
 		for _, node := range nodes {
-			if !w.Server.Touch(w.Path + "/" + node) {
+			if !w.Server.Touch(w.Path + "/" + node) { // the lock is not a queue: its node is at the path
 				w.Server.Touch(w.Path)
 			}
 		}
@@ -327,19 +334,24 @@ func MissingParents(w *World) {
 	w.lockOnce(a, "the first contender, whose parents have gone,")
 
 	// Somebody else makes them, or removes them again, between two requests of TryLock.
-	for n := 2; w.Server != nil && w.GoesOn(n/2); n++ {
+	for try := 2; w.Server != nil && w.GoesOn(try/2); try++ {
+		n, removes := try/2, try%2 == 0 // each request twice
 		remove()
 		l, s := w.Contender()
-		held, tried, ok := w.holdTry(l, s, n/2)
+		held, tried, ok := w.holdTry(l, s, n)
 		if len(held.Hit()) == 0 {
 			return
 		}
-		[]func(){remove, func() { w.Parents(admin.Conn, zk.WorldACL(zk.PermAll)) }}[n%2]()
+		if removes {
+			remove()
+		} else {
+			w.Parents(admin.Conn, zk.WorldACL(zk.PermAll))
+		}
 		held.Release()
 		err := w.Result(tried, i18n.Same("TryLock"))
 		w.True(*ok || err != nil, "request %d of TryLock, %v, was on its way, and somebody made or removed the parents: "+
 			"nobody holds the lock, and TryLock returns false and no error; only the create of the lock's own node "+
-			"says whether another contender holds it", n/2, stage.LastRequest(s, n/2))
+			"says whether another contender holds it", n, stage.LastRequest(s, n))
 		w.UnlockErr(l, it)
 	}
 }
@@ -361,15 +373,20 @@ func TryLockHeld(w *World) {
 	before := w.Nodes()
 	other, _ := w.Contender()
 	neighbour, _ := w.Contender(holderSession) // a node of its session is not its own
-	for i, further := range []int{1, 10, 100, 1 << 8, 1000, 10_000, 1 << 16, 100_000, 1_000_000, 10_000_000, 1 << 24, 100_000_000, 1_000_000_000} {
+	// One digit differs, or one byte: a lock may compare only a part of the two numbers.
+	distances := []int{1, 10, 100, 1 << 8, 1000, 10_000, 1 << 16, 100_000, 1_000_000, 10_000_000, 1 << 24, 100_000_000, 1_000_000_000}
+	for i, further := range distances {
 		w.setNextNumber(before, further)
+		contender, note := other, i18n.Same("")
+		if i%2 == 1 {
+			contender, note = neighbour, ", which has the same session: a node of your session need not be yours"
+		}
 		began := time.Now()
-		ok, err := w.Try([]Lock{other, neighbour}[i%2], "TryLock on a held lock")
+		ok, err := w.Try(contender, "TryLock on a held lock")
 		w.True(w.Server == nil || time.Since(began) < 10*time.Millisecond,
 			"TryLock on a held lock takes %v: it waits for nobody", time.Since(began))
 		w.NoError(err, "TryLock on a held lock fails: false says that another contender holds it")
-		w.False(ok, "TryLock takes a lock that another contender holds%s: two holders",
-			[]i18n.Text{i18n.Same(""), ", which has the same session: a node of your session need not be yours"}[i%2])
+		w.False(ok, "TryLock takes a lock that another contender holds%s: two holders", note)
 	}
 	w.WaitUntil(func() bool { return slices.Equal(before, w.Nodes()) },
 		"TryLock has returned false and has left a node behind: it blocks every contender that comes later")
@@ -381,6 +398,8 @@ func TryLockHeld(w *World) {
 	w.unlockLast(other, "the contender that took the lock with TryLock")
 }
 
+const digits = 10 // of the number that the server appends to a sequential node's name
+
 // setNextNumber gives the next node in the queue a number that is further by so many than that
 // of the holder's node: a lock that does not compare all digits takes the two for the same. The
 // node of a lock that is not a queue has no number.
@@ -388,8 +407,8 @@ func (w *World) setNextNumber(holder []string, further int) {
 	if w.Server == nil || len(holder) == 0 {
 		return
 	}
-	node := holder[0]
-	if n, err := strconv.Atoi(node[max(0, len(node)-10):]); err == nil {
+	number := holder[0][max(0, len(holder[0])-digits):]
+	if n, err := strconv.Atoi(number); err == nil {
 		w.Server.SetSequence(w.Path, int32(n+further))
 	}
 }
@@ -397,7 +416,10 @@ func (w *World) setNextNumber(holder []string, further int) {
 // holdTry calls TryLock, and holds back its n-th request, if it sends so many.
 func (w *World) holdTry(l Lock, s *Session, n int) (held *zkserver.Fault, tried <-chan error, ok *bool) {
 	held, ok = w.Server.Hold(stage.Number(s, n)), new(bool)
-	tried = w.Aside("TryLock", func() (err error) { *ok, err = l.TryLock(); return err })
+	tried = w.Aside("TryLock", func() (err error) {
+		*ok, err = l.TryLock()
+		return err
+	})
 	w.Eventually("the request is held back, or TryLock returns", func() bool { return len(held.Hit()) > 0 || len(tried) > 0 })
 	return held, tried, ok
 }
@@ -413,7 +435,7 @@ func tryLockRaces(w *World) {
 		w.Eventually("the other contender has the lock, or waits", func() bool {
 			return len(result) > 0 || otherSession.Sleeps()
 		})
-		free := len(result) == 0 // and stays free: the other contender waits behind the TryLock
+		free := len(result) == 0 // so it stays free: the other contender waits behind the TryLock
 		held.Release()
 		select {
 		case err := <-tried:

@@ -24,8 +24,8 @@ import (
 
 // An edit is a change of a step's lock.go. A question for a class, in the step's README, asks the students to make it.
 type edit struct {
-	old *regexp.Regexp // is found once in the step's lock.go
-	new string
+	old string // a pattern, which is found once in the step's lock.go
+	new string // what takes its place; $1 is its first group
 }
 
 func fileText(t *testing.T, path ...string) string {
@@ -33,9 +33,6 @@ func fileText(t *testing.T, path ...string) string {
 	b := testenv.Must(os.ReadFile(filepath.Join(path...)))(t)
 	return string(b)
 }
-
-// change makes an edit of a pattern.
-func change(before, after string) edit { return edit{regexp.MustCompile(before), after} }
 
 // The questions of the steps' READMEs that ask for an edit.
 var questions = []struct {
@@ -45,40 +42,33 @@ var questions = []struct {
 	test   string // of the step, which must fail
 	fails  string // the case of the test that must fail first
 }{
-	{step: "01-naive-ephemeral", number: 2, edits: []edit{change(`\.GetW\(l\.path\)`, ".ExistsW(l.path)")},
-		test: "TestLock", fails: "a release between looking and watching is not missed"},
-	{step: "01-naive-ephemeral", number: 3, test: "TestLock",
-		fails: "an error other than node exists is returned and not taken for held",
-		edits: []edit{change(`return false, fmt\.Errorf\("naive: lock.*\n`, "return false, nil\n")}},
-	{step: "02-herd-effect", number: 2, test: "TestLock",
-		fails: "the requests are exactly as many as predicted", edits: []edit{
-			change(`children, _, changed, err := l\.conn\.ChildrenW\(l\.path\)`, "children, _, err := l.conn.Children(l.path)"),
-			change(`(?m)^(\t\tif event := <-changed)`, "\t\t_, _, changed, err := l.conn.GetW(l.path + \"/\" + "+
-				"slices.Min(children))\n\t\tif errors.Is(err, zk.ErrNoNode) {\n\t\t\tcontinue\n\t\t}\n\t\tif err != nil {\n\t\t\treturn l.giveUp(node, err)\n\t\t}\n$1"),
-			change(`(?m)^\t"path"\n`, "\t\"path\"\n\t\"slices\"\n")}},
-	{step: "03-sequential-predecessor", number: 1, test: "TestLock",
-		fails: "a waiter that goes lets nobody in before the holder has let go",
-		edits: []edit{change(`(?s)(if event := <-changed; event\.Err != nil \{.*?\n\t\t\}\n)`,
-			"$1\t\tl.node = node\n\t\treturn nil\n")}},
-	{step: "03-sequential-predecessor", number: 2, test: "TestLock",
-		fails: "a release between looking and watching is not missed", edits: []edit{
-			change(`\.GetW\(l\.path \+ "/" \+ before\)`, `.ExistsW(l.path + "/" + before)`),
-			change(`\t\tif errors\.Is\(err, zk\.ErrNoNode\) \{\n\t\t\tcontinue\n\t\t\}\n`, "")}},
-	{step: "04-reentrant", number: 1, edits: []edit{change(`h := &hold\{`, "h := &hold{times: 1, ")},
-		test: "TestOwners", fails: "another owner of the same Mutex waits its turn in the queue"},
-	{step: "04-reentrant", number: 2, test: "TestOwners",
-		fails: "two goroutines of one owner that lock at once make one node", edits: []edit{
-			change(`\tm\.book\[owner\] = h\n`, ""),
-			change(`\t\th\.times = 1\n`, "\t\th.times = 1\n\t\tm.book[owner] = h\n")}},
-	{step: "05-timeout", number: 1, test: "TestContexts",
-		fails: "a request that is answered after ctx has ended leaves nothing behind",
-		edits: []edit{change(`(?s)\tselect \{\n\tcase (l\.held <- struct\{\}\{\}):\n\tcase <-ctx\.Done\(\):\n\t\treturn ctx\.Err\(\)\n\t\}\n`, "\t$1\n")}},
-	{step: "05-timeout", number: 2, test: "TestLeases",
-		fails: "a holder whose answer comes late loses the lock before the next one gets in", edits: []edit{
-			change(`\t\tsent := time\.Now\(\)\n`, ""),
-			change(`sent\.Add\(`, "time.Now().Add(")}},
-	{step: "05-timeout", number: 3, edits: []edit{change(`if conn\.SessionID\(\) != l\.session \{`, "if false {")},
-		test: "TestLeases", fails: "Unlock after the parent was made again touches nobody else's node"},
+	{step: "01-naive-ephemeral", number: 2, test: "TestLock", fails: "a release between looking and watching is not missed",
+		edits: []edit{{`\.GetW\(l\.path\)`, ".ExistsW(l.path)"}}},
+	{step: "01-naive-ephemeral", number: 3, test: "TestLock", fails: "an error other than node exists is returned and not taken for held",
+		edits: []edit{{`return false, fmt\.Errorf\("naive: lock.*\n`, "return false, nil\n"}}},
+	{step: "02-herd-effect", number: 2, test: "TestLock", fails: "the requests are exactly as many as predicted", edits: []edit{
+		{`children, _, changed, err := l\.conn\.ChildrenW\(l\.path\)`, "children, _, err := l.conn.Children(l.path)"},
+		{`(?m)^(\t\tif event := <-changed)`, "\t\t_, _, changed, err := l.conn.GetW(l.path + \"/\" + slices.Min(children))\n" +
+			"\t\tif errors.Is(err, zk.ErrNoNode) {\n\t\t\tcontinue\n\t\t}\n" +
+			"\t\tif err != nil {\n\t\t\treturn l.giveUp(node, err)\n\t\t}\n$1"},
+		{`(?m)^\t"path"\n`, "\t\"path\"\n\t\"slices\"\n"}}},
+	{step: "03-sequential-predecessor", number: 1, test: "TestLock", fails: "a waiter that goes lets nobody in before the holder has let go",
+		edits: []edit{{`(?s)(if event := <-changed; event\.Err != nil \{.*?\n\t\t\}\n)`, "$1\t\tl.node = node\n\t\treturn nil\n"}}},
+	{step: "03-sequential-predecessor", number: 2, test: "TestLock", fails: "a release between looking and watching is not missed", edits: []edit{
+		{`\.GetW\(l\.path \+ "/" \+ before\)`, `.ExistsW(l.path + "/" + before)`},
+		{`\t\tif errors\.Is\(err, zk\.ErrNoNode\) \{\n\t\t\tcontinue\n\t\t\}\n`, ""}}},
+	{step: "04-reentrant", number: 1, test: "TestOwners", fails: "another owner of the same Mutex waits its turn in the queue",
+		edits: []edit{{`h := &hold\{`, "h := &hold{times: 1, "}}},
+	{step: "04-reentrant", number: 2, test: "TestOwners", fails: "two goroutines of one owner that lock at once make one node", edits: []edit{
+		{`\tm\.book\[owner\] = h\n`, ""},
+		{`\t\th\.times = 1\n`, "\t\th.times = 1\n\t\tm.book[owner] = h\n"}}},
+	{step: "05-timeout", number: 1, test: "TestContexts", fails: "a request that is answered after ctx has ended leaves nothing behind", edits: []edit{
+		{`(?s)\tselect \{\n\tcase (l\.held <- struct\{\}\{\}):\n\tcase <-ctx\.Done\(\):\n\t\treturn ctx\.Err\(\)\n\t\}\n`, "\t$1\n"}}},
+	{step: "05-timeout", number: 2, test: "TestLeases", fails: "a holder whose answer comes late loses the lock before the next one gets in", edits: []edit{
+		{`\t\tsent := time\.Now\(\)\n`, ""},
+		{`sent\.Add\(`, "time.Now().Add("}}},
+	{step: "05-timeout", number: 3, test: "TestLeases", fails: "Unlock after the parent was made again touches nobody else's node",
+		edits: []edit{{`if conn\.SessionID\(\) != l\.session \{`, "if false {"}}},
 }
 
 // TestClassQuestions does what each question asks for, and runs the step's test.
@@ -129,9 +119,10 @@ func edited(t *testing.T, root string) (program string) {
 		name := fmt.Sprint("question", i)
 		lock := fileText(t, root, q.step, "lock.go")
 		for _, e := range q.edits {
-			require.Len(t, e.old.FindAllString(lock, -1), 1, "question %d of %s: the lines to edit, %q, must be there once",
-				q.number, q.step, e.old)
-			lock = e.old.ReplaceAllString(lock, e.new)
+			old := regexp.MustCompile(e.old)
+			require.Len(t, old.FindAllString(lock, -1), 1, "question %d of %s: the lines to edit, %q, must be there once",
+				q.number, q.step, old)
+			lock = old.ReplaceAllString(lock, e.new)
 		}
 		add(lock, name, "lock.go")
 		add(strings.ReplaceAll(fileText(t, root, q.step, "lock_test.go"), "zklock/"+q.step, "zklock/asked/"+name), name,

@@ -13,6 +13,7 @@ import (
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest/stage"
+	"example.com/zklock/zkserver"
 )
 
 // A ContextLock is one contender, used by one goroutine at a time, that gives up when its ctx ends.
@@ -86,11 +87,11 @@ type contextContender struct {
 }
 
 func (w *contexts) contextContender() *contextContender {
-	w.Helper()
 	s := w.Session()
-	ctx, cancel := context.WithTimeout(context.Background(), 1000*time.Hour) // one with a deadline can also be cancelled
+	// The deadline is never reached: a ctx that has one can also be cancelled.
+	ctx, cancel := context.WithTimeout(context.Background(), 1000*time.Hour)
 	w.Cleanup(cancel)
-	return &contextContender{background{w.subject.New(s.Conn, w.Path)}, s, ctx, cancel, nil}
+	return &contextContender{background: background{w.subject.New(s.Conn, w.Path)}, s: s, ctx: ctx, giveUp: cancel}
 }
 
 // begin calls Lock in a goroutine of its own, with the contender's ctx.
@@ -98,9 +99,18 @@ func (w *contexts) begin(p *contextContender) {
 	p.result = w.Aside("Lock", func() error { return p.ContextLock.Lock(p.ctx) })
 }
 
+// beginUnanswered makes a contender, calls Lock, and holds back the reply to its n-th request. It waits until the server
+// has the reply, or Lock returns because it sends fewer requests.
+func (w *contexts) beginUnanswered(n int) (p *contextContender, held *zkserver.Fault) {
+	p = w.contextContender()
+	held = w.Server.HoldReply(stage.Number(p.s, n))
+	w.begin(p)
+	w.Eventually("the reply is held back, or Lock returns", func() bool { return len(held.Hit()) > 0 || len(p.result) > 0 })
+	return p, held
+}
+
 // waiting makes a contender that waits behind another one.
 func (w *contexts) waiting(name i18n.Text) *contextContender {
-	w.Helper()
 	p := w.contextContender()
 	w.begin(p)
 	w.Waits(p.result, p.s, name)
@@ -109,7 +119,6 @@ func (w *contexts) waiting(name i18n.Text) *contextContender {
 
 // givesUp ends the ctx of a Lock, and waits for its result.
 func (w *contexts) givesUp(p *contextContender, name i18n.Text) {
-	w.Helper()
 	p.giveUp()
 	began := time.Now()
 	err := w.Result(p.result, i18n.Textf("the ctx of %s has ended, and its Lock", name))
@@ -158,7 +167,7 @@ func waiterBetween(w *contexts) {
 
 // waitsUntilDeadline has a waiter with a deadline wake three times: three waiters before it give up in turn.
 func waitsUntilDeadline(w *contexts) {
-	const patience = 2*time.Hour + 700*time.Millisecond
+	const patience = 2*time.Hour + 700*time.Millisecond // a lock that counts whole seconds, or minutes, is late
 	holder, _ := w.holder()
 	var before []*contextContender
 	for i := range 3 {
@@ -326,13 +335,10 @@ func silentServer(w *contexts) {
 // answeredTooLate holds back each reply on the way to a free lock in turn, and meanwhile ctx ends. It does
 // so twice for each reply: the second time the first delete of the clean-up is lost.
 func answeredTooLate(w *contexts) {
-	for try := 2; w.GoesOn(try); try++ {
+	for try := 2; w.GoesOn(try); try++ { // 2 and 3 are for the first reply
 		n, loseCleanUp := try/2, try%2 == 1
 		w.Path = fmt.Sprintf("/locktest/%d/lock", try) // its parents are missing each time
-		p := w.contextContender()
-		held := w.Server.HoldReply(stage.Number(p.s, n))
-		w.begin(p)
-		w.Eventually("the reply is held back, or Lock returns", func() bool { return len(held.Hit()) > 0 || len(p.result) > 0 })
+		p, held := w.beginUnanswered(n)
 		met := len(held.Hit()) > 0
 		op := stage.LastRequest(p.s, n)
 		p.giveUp()
@@ -361,13 +367,10 @@ func answeredTooLate(w *contexts) {
 	}
 }
 
-// notHeldAfterGivingUp does the same, but the first delete of the late lock fails, and then Unlock is called: the
-// lock is not held, whatever the goroutine that Lock left behind has written into a field.
+// notHeldAfterGivingUp has a Lock give up whose n-th reply comes late. The first delete of its clean-up fails, and then
+// Unlock is called: the lock is not held, whatever the goroutine that Lock has left behind has written into a field.
 func (w *contexts) notHeldAfterGivingUp(n int) {
-	p := w.contextContender()
-	held := w.Server.HoldReply(stage.Number(p.s, n))
-	w.begin(p)
-	w.Eventually("the reply is held back, or Lock returns", func() bool { return len(held.Hit()) > 0 || len(p.result) > 0 })
+	p, held := w.beginUnanswered(n)
 	failed := w.Server.Fail(jute.ErrRuntimeInconsistency, stage.Sent(p.s, jute.OpDelete))
 	p.giveUp()
 	if w.Result(p.result, "the ctx of a contender has ended, and its Lock") == nil {
@@ -407,8 +410,8 @@ func (c *endingAtLook) Err() error {
 	return c.Context.Err()
 }
 
-// givesUpAtOnce ends ctx at every moment from when the holder's node has gone until the waiter has the lock, and
-// at each moment at which the lock looks at it.
+// givesUpAtOnce ends ctx when the holder's node has gone, just before the waiter has the lock. Every second time it ends
+// when the lock looks at ctx: at the first look after that, then at the second, and so on, up to more than a lock takes.
 func givesUpAtOnce(w *contexts) {
 	for i := range 40 {
 		holder, holderSession := w.holder()
@@ -421,7 +424,8 @@ func givesUpAtOnce(w *contexts) {
 		held := w.Server.HoldReply(stage.Sent(holderSession, jute.OpDelete))
 		released := w.Aside("Unlock", holder.Unlock)
 		w.Hit(held, "the holder deletes its node")
-		if ctx.n.Store(int32(i/2 + 1)); i%2 == 0 {
+		ctx.n.Store(int32(i/2 + 1))
+		if i%2 == 0 {
 			waiter.giveUp()
 		}
 		held.Release()

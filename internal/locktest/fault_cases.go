@@ -27,7 +27,7 @@ func expiredWaiter(w *World) error {
 	holder, _ := w.holder()
 	waiter, s, result := w.waiter()
 	w.Expire(s)
-	// The requests of the client fail while it changes over.
+	// The requests of the client fail until it has a new session.
 	w.Renewed(s, "the waiter's client has a new session")
 
 	expired := w.Subject.Expired
@@ -54,7 +54,6 @@ func expiredWaiter(w *World) error {
 // goesOn waits until a Lock that was disturbed has returned, or waits on a watch again; it
 // reports whether it waits. A lock may try again some times, with pauses.
 func (w *World) goesOn(result <-chan error, s *Session) bool {
-	w.Helper()
 	pause := stage.Patience
 	if w.Server == nil {
 		pause = time.Second
@@ -79,7 +78,6 @@ func ClosedWaiter(w *World) {
 
 // closedGetsNothing fails if the Lock of a waiter whose client was closed has returned the lock.
 func (w *World) closedGetsNothing(result <-chan error) {
-	w.Helper()
 	if len(result) > 0 {
 		err := <-result
 		w.HasError(err,
@@ -96,7 +94,7 @@ func ExpiredHolder(w *World) {
 	w.Expire(s)
 	w.Holds(result, "the waiter, after the holder's session has expired,")
 	w.unlockLast(waiter, "the new holder")
-	// It ends what the lock does for this holder in the background. Its error is for the next case.
+	// This ends what the lock does for the old holder in the background. UnlockAfterExpiry asks for the error.
 	w.UnlockErr(holder, "Unlock after the session has expired")
 }
 
@@ -125,11 +123,11 @@ func UnlockAfterExpiry(w *World) {
 // whose session ends: a clock distinguishes them only if it is finer than that.
 func (w *World) expiredUnlockInTheSameMillisecond() {
 	s, next := w.Session(), w.Session()
-	for _, each := range []*Session{s, next} { // the first answer to a new client comes late
+	for _, each := range []*Session{s, next} { // the first answer to a new client comes late, so it is not that of Lock
 		_, _, err := each.Exists("/")
 		require.NoError(w, err)
 	}
-	if w.Server != nil { // on a real server the clock runs
+	if w.Server != nil { // a full second is the beginning of a millisecond; on a real server the clock runs
 		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second)))
 	}
 	holder := w.Subject.New(s.Conn, w.Path)
@@ -160,7 +158,6 @@ func (w *World) expiredUnlockInTheNextSession() {
 
 // expiredUnlock fails if Unlock of a holder whose session has expired deletes a node.
 func (w *World) expiredUnlock(holder Lock, s *Session, who i18n.Text) {
-	w.Helper()
 	w.Renewed(s, "the old holder's client has a new session")
 	before := w.Nodes()
 	err := w.UnlockErr(holder, "Unlock after the session has expired")
@@ -173,7 +170,7 @@ func (w *World) expiredUnlock(holder Lock, s *Session, who i18n.Text) {
 // A spoiler says what goes wrong with one request of a contender.
 type spoiler struct {
 	what           i18n.Text
-	fault          func(when func(zkserver.Request) bool) *zkserver.Fault
+	fault          stage.MakeFault
 	onlyBreaks     bool // the connection breaks, and nothing else goes wrong
 	cleanUpIsLost  bool // the first delete after the request is lost, too
 	serverIsAbsent bool // no server can be reached
@@ -212,11 +209,13 @@ func (w *World) mustOutlive(sp spoiler, s *Session, n int) bool {
 	if w.Subject.Requeues {
 		return true
 	}
-	create := stage.CreatesNode(stage.LastRequest(s, n))
-	return sp.onlyBreaks && (w.Subject.FindsNode && create || w.Subject.Retries && !create)
+	if stage.CreatesNode(stage.LastRequest(s, n)) {
+		return sp.onlyBreaks && w.Subject.FindsNode
+	}
+	return sp.onlyBreaks && w.Subject.Retries
 }
 
-// spoilers are all that may go wrong with a request.
+// spoilers are all that may go wrong with a request. The first three are without a fault of the clean-up.
 func (w *World) spoilers() []spoiler {
 	fail := func(when func(zkserver.Request) bool) *zkserver.Fault {
 		return w.Server.Fail(jute.ErrRuntimeInconsistency, when)
@@ -264,11 +263,13 @@ func (w *World) spoilLock(name i18n.Text, open func() (Lock, *Session), got func
 			how := sp.how(s, n)
 			release()
 			if err != nil {
-				failed(failedCall{waiter, s, n, how, spoiled && w.mustOutlive(sp, s, n), err, func() {
+				unlockHolder := func() {
 					if !waits {
 						w.Unlock(holder, "the holder")
 					}
-				}})
+				}
+				failed(failedCall{contender: waiter, session: s, request: n, how: how,
+					mustOutlive: spoiled && w.mustOutlive(sp, s, n), err: err, unlockHolder: unlockHolder})
 				continue
 			}
 			w.True(waits,
@@ -283,9 +284,9 @@ func (w *World) spoilLock(name i18n.Text, open func() (Lock, *Session), got func
 			if met {
 				continue // it has tried again itself
 			}
-			atLeast := 1
+			atLeast := 1 // request
 			if w.Subject.Queue {
-				atLeast = 2
+				atLeast = 2 // a create, and a list of the children
 			}
 			w.True(n > atLeast, "%s sends only %d requests: it cannot have looked for the holder", name, n-1)
 			break // all requests of a Lock have been spoiled
@@ -296,13 +297,16 @@ func (w *World) spoilLock(name i18n.Text, open func() (Lock, *Session), got func
 // errorInTryLock spoils each request of TryLock on a free lock in turn.
 func errorInTryLock(w *World) {
 	w.Parent()
-	late := func(s *Session) { time.AfterFunc(6*time.Second, w.Server.HoldReply(stage.Number(s, 1)).Release) }
+	answeredLate := func(s *Session) { time.AfterFunc(6*time.Second, w.Server.HoldReply(stage.Number(s, 1)).Release) }
 	admin := w.Session()
-	gone := func(s *Session) {
+	nodeGoes := func(s *Session) {
 		list := w.Server.Hold(stage.Sent(s, jute.OpGetChildren2))
-		time.AfterFunc(time.Second, func() { admin.Delete(strings.Join(w.NodesOf(s), ""), -1); list.Release() })
+		time.AfterFunc(time.Second, func() {
+			admin.Delete(strings.Join(w.NodesOf(s), ""), -1) // it has one node, or none
+			list.Release()
+		})
 	}
-	for _, trouble := range []func(*Session){w.Unreachable, w.EndsWith, late, gone} {
+	for _, trouble := range []func(*Session){w.Unreachable, w.EndsWith, answeredLate, nodeGoes} {
 		l, s := w.Contender()
 		trouble(s)
 		ok, err := w.Try(l, "TryLock, when no server can be reached, its session ends, its create is answered late, or "+
@@ -337,7 +341,8 @@ func (w *World) spoilTryLock(name i18n.Text, open func() (Lock, *Session), faile
 			met, how := len(fault.Hit()) > 0, sp.how(s, n)
 			if err != nil {
 				w.False(ok, "TryLock returns true and an error")
-				failed(failedCall{l, s, n, how, met && w.mustOutlive(sp, s, n), err, func() {}})
+				failed(failedCall{contender: l, session: s, request: n, how: how,
+					mustOutlive: met && w.mustOutlive(sp, s, n), err: err, unlockHolder: func() {}})
 				continue
 			}
 			fault.Release()
@@ -357,7 +362,6 @@ func (w *World) spoilTryLock(name i18n.Text, open func() (Lock, *Session), faile
 // nothingStays fails if a lock that has tried again leaves a node in the end: it may
 // remove in the background what an earlier try has left.
 func (w *World) nothingStays(how i18n.Text) {
-	w.Helper()
 	w.WaitUntil(func() bool { return len(w.Nodes()) == 0 },
 		"%s, the lock has tried again and has been let go, and it leaves a node behind: it blocks every contender that "+
 			"comes later; send a delete again if it is lost, and look for the node of a create whose reply is lost", how)
@@ -366,7 +370,6 @@ func (w *World) nothingStays(how i18n.Text) {
 // leavesNothing fails if a failed call has left a node. A create whose reply was lost is an
 // exception: its node stays until the session ends, and the steps say so.
 func (w *World) leavesNothing(call failedCall) {
-	w.Helper()
 	s, how := call.session, call.how
 	w.saysWhy(call.err)
 	w.NotErrorIs(call.err, zk.ErrNoNode,
@@ -385,7 +388,6 @@ func (w *World) leavesNothing(call failedCall) {
 
 // namesTheLock fails if an error does not have the path.
 func (w *World) namesTheLock(err error) {
-	w.Helper()
 	w.notErrNotLocked(err, "Lock returns ErrNotLocked, which is Unlock's error")
 	w.ErrorContains(err, w.Path, "the error does not name the lock: wrap it with the path (fmt.Errorf with %%w)")
 }
@@ -394,9 +396,8 @@ func (w *World) namesTheLock(err error) {
 // of the client's errors, or does not name the lock. The client has no value for the error of a code that it does not know:
 // that one is recognized by its text.
 func (w *World) saysWhy(err error) {
-	w.Helper()
-	w.True(strings.Contains(err.Error(),
-		"unknown error") || slices.ContainsFunc(clientErrors, func(e error) bool { return errors.Is(err, e) }),
+	wrapsOne := slices.ContainsFunc(clientErrors, func(e error) bool { return errors.Is(err, e) })
+	w.True(wrapsOne || strings.Contains(err.Error(), "unknown error"),
 		"a request has failed, or a watch has ended with an event whose Err is set, and the error does not wrap the "+
 			"client's (fmt.Errorf with %%w): %v", err)
 	w.namesTheLock(err)
@@ -414,7 +415,7 @@ func UnlockAgain(w *World) {
 			before := w.Nodes()
 			fault, _ := w.spoil(sp, s, n)
 			err := w.UnlockErr(l, i18n.Same("Unlock"))
-			met := sp.serverIsAbsent && err != nil || len(fault.Hit()) > 0
+			met := len(fault.Hit()) > 0 || sp.serverIsAbsent && err != nil // what is not sent meets no fault
 			fault.Release()
 
 			how := i18n.Textf("request %d of Unlock %s", n, sp.what)
@@ -430,7 +431,8 @@ func UnlockAgain(w *World) {
 				w.Eventually("the client is connected", func() bool { return s.State() == zk.StateHasSession })
 				there := len(w.Nodes()) > 0
 				err = w.UnlockErr(l, "Unlock, called again,")
-				if there || err != nil && w.Subject.ErrNotLocked != nil && !errors.Is(err, w.Subject.ErrNotLocked) {
+				maySayNotLocked := !there && (w.Subject.ErrNotLocked == nil || errors.Is(err, w.Subject.ErrNotLocked))
+				if !maySayNotLocked {
 					w.NoError(err,
 						"%s, and Unlock, called again, cannot delete the node: forget the node only once it has gone", how)
 				}

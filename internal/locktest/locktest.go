@@ -63,11 +63,11 @@ type Subject struct {
 	Queue bool
 	// Permits means that the lock is a semaphore of one permit: what a case advises must hold with more of them.
 	Permits bool
-	// Requeues means that Lock outlives what ends a connection or a session: it tries again, and queues
-	// again if it must, and so do TryLock and Unlock. Otherwise they may, or return an error.
+	// Requeues means that Lock, TryLock and Unlock outlive what ends a connection or a session: they try again, and queue
+	// again if they must. A lock without Requeues may do so, or return an error.
 	Requeues bool
-	// Retries means that Lock, TryLock and Unlock outlive what ends a connection or fails a request, except a create,
-	// but not what ends a session: they try again, but do not queue again. It is between an error and Requeues.
+	// Retries asks for less than Requeues: Lock, TryLock and Unlock try again after what ends a connection or fails a
+	// request, unless that is a create. After what ends a session they return an error.
 	Retries bool
 	// FindsNode means that Lock and TryLock outlive a create that is lost with its connection: they
 	// find the node, or make another. LostReplySubject has the cases.
@@ -80,8 +80,8 @@ type Subject struct {
 	// WakeUps predicts how many watch events a release sends to the contenders that wait,
 	// each in a session of its own. If it is nil they are not counted.
 	WakeUps func(waiting int) int
-	// Requests predicts how many requests n contenders send in all, each in a session of its own, that arrive one by
-	// one while the first holds the lock, and then each let go of it in turn. If it is nil they are not counted.
+	// Requests predicts how many requests n contenders send in all, each in a session of its own. They arrive one by one
+	// while the first holds the lock, and then each releases it in turn. If it is nil they are not counted.
 	Requests func(n int) int
 }
 
@@ -103,7 +103,7 @@ func Run(t *testing.T, s Suite) {
 	}
 }
 
-// What a suite of another package needs, too; package stage describes it.
+// These names are for suites of other packages, which need not import package stage; it describes them.
 type (
 	Session         = stage.Session
 	Suite           = stage.Suite
@@ -157,7 +157,8 @@ func Unsafe(words string) bool {
 // Plan has the cases of the subject's Level.
 func (s Subject) Plan() Plan {
 	keep := func(c TestCase[*World]) bool {
-		return (!c.Queue || s.Queue) && (!c.Single || !s.Queue) && (s.Level == Full || c.Basic)
+		ofThisKind := !(c.Queue && !s.Queue) && !(c.Single && s.Queue)
+		return ofThisKind && (s.Level == Full || c.Basic)
 	}
 	return NewPlan(lockCases, keep, s, func(w *World) *World { return w }).
 		Needs(s.New != nil, "Subject.New is nil: it must make a contender")
@@ -217,9 +218,9 @@ func (s patientSuite) Run() int {
 	ensemble.AnswerTimeout = time.Minute // for a server on a busy machine
 	status := s.TestingM.Run()
 	if status == 0 {
-		// Package goleak waits for half a second. A client that has been closed may
-		// need longer: it ends once it has dialed.
-		for end := time.Now().Add(time.Minute); goleak.Find(s.except...) != nil && time.Now().Before(end); {
+		// Find waits for half a second. A client that has been closed may need longer: it ends once it has dialed.
+		began := time.Now()
+		for goleak.Find(s.except...) != nil && time.Since(began) < time.Minute {
 		}
 	}
 	return status

@@ -53,13 +53,11 @@ var searchForIt = i18n.Text(
 
 // survives waits until a contender has the lock; what says what was lost.
 func (w *World) survives(result <-chan error, what i18n.Text) {
-	w.Helper()
 	w.NoError(w.Result(result, i18n.Textf("%s, and its Lock", what)), "%s, and Lock returns the error; %s", what, searchForIt)
 }
 
 // oneNode fails if there are more nodes than contenders.
 func (w *World) oneNode(n int, what i18n.Text) {
-	w.Helper()
 	w.True(len(w.Nodes()) <= n,
 		"%s, and the contender has made a second node: the second waits for the first, which nothing deletes; %s", what,
 		searchForIt)
@@ -96,15 +94,17 @@ func waitersReplyLost(w *World) {
 	name := w.NodesOf(s)[0]
 	locks := []string{name, w.NodesOf(holderSession)[0], w.NodesOf(middle)[0]}
 	mine, _ := w.Server.Node(name)
-	theirs, short := append(mine.Data, '0'), []byte("x")       // an id may be any text, of another length, too
-	like := strings.TrimRight(name[:len(name)-10], "-") + "0-" // if the id is in the name
-	for i := range 200 {
-		data := [][]byte{theirs, short}[i%2]
-		w.Aside("create", func() error {
-			_, err := s.Create([]string{w.Path + "/lock-", like}[i/2%2], data, zk.FlagEphemeralSequential,
-				zk.WorldACL(zk.PermAll))
-			return err
-		})
+	long, short := append(mine.Data, '0'), []byte("x")                // an id may be any text, of another length, too
+	likeOwn := strings.TrimRight(name[:len(name)-digits], "-") + "0-" // if the id is in the name
+	for range 50 {
+		for _, data := range [][]byte{long, short} {
+			for _, prefix := range []string{w.Path + "/lock-", likeOwn} {
+				w.Aside("create", func() error {
+					_, err := s.Create(prefix, data, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+					return err
+				})
+			}
+		}
 	}
 	foreign, err := holderSession.Create(w.Path+"/lock-", nil, zk.FlagEphemeralSequential,
 		zk.WorldACL(zk.PermAll)) // of a program that writes no data
@@ -127,7 +127,8 @@ func waitersReplyLost(w *World) {
 	w.staysBehind(result)
 	require.Contains(w, []error{nil, zk.ErrNoNode}, holderSession.Delete(foreign, -1))
 	for _, node := range w.NodesOf(s) {
-		if n, _ := w.Server.Node(node); string(n.Data) == string(theirs) || string(n.Data) == string(short) {
+		n, _ := w.Server.Node(node)
+		if data := string(n.Data); data == string(long) || data == string(short) {
 			require.NoError(w, holderSession.Delete(node, -1))
 		}
 	}
@@ -137,7 +138,6 @@ func waitersReplyLost(w *World) {
 // waitsItsTurn fails if a waiter whose create was lost does not wait until the holder lets
 // go, with the node that create has made.
 func (w *World) waitsItsTurn(holder, waiter Lock, result <-chan error, made []string, what i18n.Text) {
-	w.Helper()
 	if len(result) > 0 {
 		w.survives(result, what)
 		w.Failf("%s, and it has got the lock while another contender holds it: two holders", what)
@@ -176,7 +176,8 @@ func eachFindsItsOwn(w *World) {
 	for i := range n {
 		l, _ := w.Contender(s)
 		w.Server.LoseReply(stage.Creates(s))
-		locks, results = append(locks, l), append(results, w.Lock(l))
+		locks = append(locks, l)
+		results = append(results, w.Lock(l))
 		if i == 0 {
 			w.survives(results[0], what)
 		}
@@ -199,7 +200,7 @@ func eachFindsItsOwn(w *World) {
 	w.NothingLeft()
 }
 
-// idsDiffer has so many contenders of a session lock that two have the same id if it is one of ten thousand.
+// idsDiffer has 300 contenders of a session lock, two at a time: if there are only ten thousand ids, two are the same.
 func (w *World) idsDiffer() {
 	s, seen := w.Session(), make(map[string]bool)
 	for range 150 {
@@ -208,7 +209,7 @@ func (w *World) idsDiffer() {
 		time.Sleep(time.Second + 1234567*time.Nanosecond)             // clocks differ
 		for _, name := range w.NodesOf(s) {
 			node, _ := w.Server.Node(name)
-			id := name[:len(name)-10] + string(node.Data)
+			id := name[:len(name)-digits] + string(node.Data)
 			w.False(seen[id], "the nodes of two contenders of a session have the same name before the number, and the same "+
 				"data, %q: if the reply to the create of one is lost, it takes the node of the other for its own: two holders",
 				node.Data)
@@ -252,7 +253,6 @@ func tryLocksReplyLost(w *World) {
 
 // sameNode fails if the node that create has made is not there any more.
 func (w *World) sameNode(made []string, what i18n.Text) {
-	w.Helper()
 	w.Has(w.Nodes(), made,
 		"%s, and Lock has made another node in place of the one that was there: it has lost its place in the queue to "+
 			"all that have come since", what)
@@ -282,9 +282,9 @@ func longOutage(w *World) {
 
 // searchLost loses each request of the search in turn, and then its reply.
 func searchLost(w *World) {
-	for n := 2; w.GoesOn(n); n++ { // 1 is the create
-		more := false
-		for _, lose := range []func(func(zkserver.Request) bool) *zkserver.Fault{w.Server.LoseRequest, w.Server.LoseReply} {
+	for n := 2; w.GoesOn(n); n++ { // request 1 is the create
+		more := false // there may be an n-th request
+		for _, lose := range []stage.MakeFault{w.Server.LoseRequest, w.Server.LoseReply} {
 			holder, _ := w.holder()
 			l, s := w.Contender()
 			w.Server.LoseReply(stage.Creates(s))
@@ -323,7 +323,7 @@ func searchLost(w *World) {
 func syncFirst(w *World) {
 	holder, holderSession := w.holder()
 	secret, err := holderSession.Create(w.Path+"/config", nil, zk.FlagEphemeral,
-		zk.DigestACL(zk.PermAll, "admin", "secret")) // not a contender's
+		zk.DigestACL(zk.PermAll, "admin", "secret")) // not a contender's: the search may not read it
 	require.NoError(w, err)
 	l, s := w.Contender()
 	w.Server.LoseRequest(stage.Creates(s))
@@ -383,11 +383,11 @@ func anothersCopy(w *World) {
 // sessionEndsBeforeSearch ends the session, and with it the node, before the client can look for the node. The
 // second time the create waits in the client for the next session, where its reply is lost.
 func sessionEndsBeforeSearch(w *World) {
-	for _, waits := range []bool{false, true} {
+	for _, createWaits := range []bool{false, true} {
 		s := w.Ordinary()
 		l, _ := w.Contender(s)
 		back := w.Server.Hold(stage.Sent(s, jute.OpConnect))
-		if waits {
+		if createWaits {
 			require.True(w, w.Server.Cut(s.ID))
 			w.Hit(back, "the client connects again")
 		} else {

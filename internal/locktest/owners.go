@@ -83,14 +83,12 @@ type owners struct {
 
 // mutex makes one Mutex in a session of its own. open makes a new owner of it.
 func (w *owners) mutex() (open func(name string) Lock, s *Session) {
-	w.Helper()
 	s = w.Session()
 	return w.subject.Open(s.Conn, w.Path), s
 }
 
 // times fails unless an owner holds the lock n times, where the subject can tell.
 func (w *owners) times(n int, l Lock, when i18n.Text) {
-	w.Helper()
 	if w.subject.Holds != nil {
 		w.Equal(n, w.subject.Holds(l), "Holds is wrong, %s", when)
 	}
@@ -98,7 +96,6 @@ func (w *owners) times(n int, l Lock, when i18n.Text) {
 
 // tryLock fails unless TryLock returns at once, and returns want.
 func (w *owners) tryLock(want bool, l Lock, name i18n.Text) {
-	w.Helper()
 	ok, err := w.Try(l, i18n.Textf("TryLock of %s", name))
 	w.NoError(err, "TryLock of %s fails", name)
 	if want {
@@ -110,7 +107,6 @@ func (w *owners) tryLock(want bool, l Lock, name i18n.Text) {
 
 // notOwner fails if Unlock is anything but ErrNotOwner.
 func (w *owners) notOwner(l Lock, name i18n.Text) {
-	w.Helper()
 	err := w.UnlockErr(l, i18n.Textf("Unlock by %s", name))
 	w.HasError(err, "Unlock by %s returns no error, though it does not hold the lock: return ErrNotOwner", name)
 	if w.subject.ErrNotOwner != nil {
@@ -121,7 +117,6 @@ func (w *owners) notOwner(l Lock, name i18n.Text) {
 // queues calls Lock in a goroutine of its own, and waits until the queue has n nodes and the caller waits. If
 // owners share a node, there may be one fewer.
 func (w *owners) queues(l Lock, s *Session, n int, name i18n.Text) <-chan error {
-	w.Helper()
 	result := w.Lock(l)
 	look := w.Session()
 	w.Eventually(i18n.Textf("%s is in the queue", name), func() bool {

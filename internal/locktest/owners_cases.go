@@ -66,10 +66,11 @@ func lastUnlock(w *owners) {
 	const many, goroutines = 70_000, 4 // more than 16 bits can count
 	w.MustLock(owner, "the owner")
 	for _, call := range []func(Lock) error{Lock.Lock, Lock.Unlock} {
-		for _, result := range w.Rounds("Lock, Unlock", many/goroutines, slices.Repeat([]Lock{owner}, goroutines), func(l Lock) error {
-			w.Step() // a call that sends nothing is none to the watchdog
+		results := w.Rounds("Lock, Unlock", many/goroutines, slices.Repeat([]Lock{owner}, goroutines), func(l Lock) error {
+			w.Step() // the watchdog sees no step in a call that sends nothing
 			return call(l)
-		}) {
+		})
+		for _, result := range results {
 			w.NoError(w.Result(result, it), "one of %d Locks of an owner, or of as many Unlocks, fails", many)
 		}
 	}
@@ -144,7 +145,8 @@ func manyGoroutines(w *owners) {
 	count := func(owner, change int) (oneOwner bool) { // one owner at most is inside
 		mu.Lock()
 		defer mu.Unlock()
-		if inside[owner] += change; inside[owner] == 0 {
+		inside[owner] += change
+		if inside[owner] == 0 {
 			delete(inside, owner)
 		}
 		return len(inside) <= 1
@@ -182,7 +184,6 @@ func manyGoroutines(w *owners) {
 
 // queueNode makes the parent of the queue, so that the next create is that of a contender's node.
 func (w *owners) queueNode(l Lock) {
-	w.Helper()
 	w.lockOnce(l, "a first owner")
 	time.Sleep(w.Keeps)
 }
@@ -218,19 +219,22 @@ func lockAtOnce(w *owners) {
 		w.Rest()
 	}
 	w.Unlock(holder, "the holder")
-	for _, pair := range [][2]int{{0, 3}, {1, 2}} {
-		l := []Lock{owner, another}[pair[0]]
-		for _, i := range pair {
-			w.Holds(results[i], "a goroutine of the owner whose turn it is")
-		}
+	bothHold := func(l Lock, first, second <-chan error) {
+		w.Holds(first, "a goroutine of the owner whose turn it is")
+		w.Holds(second, "a goroutine of the owner whose turn it is")
 		w.Unlock(l, it)
 		w.Unlock(l, it)
 	}
+	bothHold(owner, results[0], results[3])
+	bothHold(another, results[1], results[2])
 
 	// A goroutine locks while another one of its owner only tries, which finds that the lock is held.
 	w.MustLock(another, "another owner")
 	time.AfterFunc(time.Second, w.Server.Hold(stage.Creates(s)).Release)
-	tried := w.Aside("TryLock", func() error { _, err := owner.TryLock(); return err })
+	tried := w.Aside("TryLock", func() error {
+		_, err := owner.TryLock()
+		return err
+	})
 	synctest.Wait()
 	waits := w.Lock(owner)
 	w.NoError(w.Result(tried, i18n.Same("TryLock")), "TryLock fails")
@@ -268,12 +272,12 @@ func lockFailsForOne(w *owners) {
 	w.NothingLeft()
 }
 
-// lockDuringUnlock calls Lock or TryLock while the answer to the last Unlock is late, and at last lost.
+// lockDuringUnlock calls Lock or TryLock while the answer to the last Unlock is late or, the third time, lost.
 func lockDuringUnlock(w *owners) {
 	open, s := w.mutex()
 	owner := open("owner")
 	lock := func() (bool, error) { return true, owner.Lock() }
-	for i, call := range []func() (bool, error){lock, owner.TryLock, lock} {
+	for i, call := range []func() (bool, error){lock, owner.TryLock, lock} { // the last time the answer is lost
 		w.MustLock(owner, "the owner")
 		nodes := w.Nodes()
 		held := w.Server.HoldReply(stage.Sent(s, jute.OpDelete))
@@ -404,7 +408,6 @@ func tryLockFails(w *owners) {
 // cleanBooks fails if an owner whose call has failed is taken for the holder, or for anything
 // else than a new owner. another is an owner of the same Mutex.
 func (w *owners) cleanBooks(call failedCall, another Lock) {
-	w.Helper()
 	owner, s, how := call.contender, call.session, call.how
 	w.times(0, owner, i18n.Textf("after a Lock that failed: %s", how))
 	w.Eventually("the owner's client is connected", func() bool { return s.State() == zk.StateHasSession })
@@ -426,8 +429,8 @@ func (w *owners) cleanBooks(call failedCall, another Lock) {
 	w.NoNodes("every owner has let go, and a node is left")
 }
 
-// unlockFails loses the last Unlock's delete, after which another Unlock makes the owner as new, and the reply to
-// one: the node has gone, and the owner cannot find out.
+// unlockFails loses the delete of an owner's last Unlock, after which another Unlock makes up for it. Then it loses the
+// reply to such a delete: the node has gone, and the owner cannot know.
 func unlockFails(w *owners) {
 	open, s := w.mutex()
 	owner := open("owner")
@@ -506,7 +509,8 @@ func expiredOwner(w *owners) {
 	w.times(1, owner, "in its new session")
 	w.tryLock(false, another, "another owner of its Mutex")
 
-	if s.ID = s.SessionID(); w.Server != nil {
+	s.ID = s.SessionID() // that of its new session, for Sent
+	if w.Server != nil {
 		w.Server.LoseReply(stage.Sent(s, jute.OpDelete))
 	}
 	if err := w.UnlockErr(owner, i18n.Same("Unlock")); err != nil {

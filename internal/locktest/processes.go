@@ -33,7 +33,7 @@ func idsOfProcesses(w *World) {
 		return
 	}
 	inFirst, isSecond := strings.CutPrefix(w.About, seen)
-	if isSecond { // give its sessions other numbers, and its clock another time
+	if isSecond { // give its sessions other numbers, and its clock another time, also in nanoseconds
 		for range 3 {
 			w.Session()
 		}
@@ -64,8 +64,9 @@ func idsOfProcesses(w *World) {
 func (w *World) idsDifferInOneProcess(holder Lock, s, admin *Session, data []byte) {
 	w.Expire(s)
 	next, nextSession := w.Contender()
-	known := map[string]Lock{} // the contenders stay, so that no other one gets the address of one
-	for range 300 {            // counted ids: the tenth begins as the first does; of ten thousand ids: two are the same
+	known := map[string]Lock{} // by their data; none is collected, so that no other contender gets its address
+	// Where ids are counted, the tenth begins as the first does. Where they are drawn of ten thousand, two of 300 are equal.
+	for range 300 {
 		time.Sleep(1234567 * time.Nanosecond) // clocks differ
 		next, _ = w.Contender(nextSession)
 		w.MustLock(next, "the next holder")
@@ -87,7 +88,6 @@ func (w *World) idsDifferInOneProcess(holder Lock, s, admin *Session, data []byt
 // anotherProcessLocks has the holder's session end, and a contender of another process get the lock, whose node
 // has this data. Then the holder unlocks.
 func (w *World) anotherProcessLocks(data []byte, holder Lock, s *Session, who i18n.Text) {
-	w.Helper()
 	admin := w.Session()
 	w.Expire(s)
 	_, err := admin.Create(w.Path, data, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))

@@ -22,11 +22,12 @@ import (
 func (w *World) queue(n int) (locks []Lock, results []<-chan error, sessions []*Session) {
 	for range n {
 		l, s := w.Contender()
-		locks, sessions = append(locks, l), append(sessions, s)
+		locks = append(locks, l)
+		sessions = append(sessions, s)
 	}
 	w.Parent() // made in advance, so that no request is spent on it
 	if w.Server != nil && w.Subject.Queue {
-		w.Server.SetSequence(w.Path, 1<<24-1) // the next numbers are too large for 16 bits, and for a float32
+		w.Server.SetSequence(w.Path, 1<<24-1) // the next numbers have no room in 16 bits, nor in the 24 of a float32
 	}
 	for i, l := range locks {
 		result := w.Lock(l)
@@ -42,7 +43,6 @@ func (w *World) queue(n int) (locks []Lock, results []<-chan error, sessions []*
 
 // next returns the contender that gets the lock after a release.
 func (w *World) next(results []<-chan error) (holder int) {
-	w.Helper()
 	w.Await(func() bool { holder = firstIn(results); return holder >= 0 }, "a release wakes no contender%s")
 	w.NoError(<-results[holder], "Lock of %s fails", stage.Contender(holder))
 	return holder
@@ -65,20 +65,20 @@ func QueueOrder(w *World) {
 			w.Unlock(l, stage.Contender(i))
 			break
 		}
-		// The requests of the next one are held: in a queue the others wait for it, and in a race one of them wins.
-		release := func() {}
+		// The next one's first request is held back for a second: in a queue the others wait for it, and in a race one wins.
+		letGoOn := func() {}
 		if w.Server != nil {
-			release = w.Server.Hold(func(r zkserver.Request) bool { return r.Session == sessions[i+1].ID && !stage.ByClient(r.Op) }).Release
+			letGoOn = w.Server.Hold(stage.Number(sessions[i+1], 1)).Release
 		}
 		w.Unlock(l, stage.Contender(i))
 		if w.Server != nil {
 			time.Sleep(time.Second)
 		}
 		if firstIn(results) < 0 { // none was faster, as in a queue
-			release()
+			letGoOn()
 		}
 		next := w.next(results)
-		release()
+		letGoOn()
 		how := i18n.Text("the contender whose node has the smallest number is the next")
 		if len(w.Nodes()) < len(locks)-1-i {
 			how = "those that wait have no nodes of their own, and a race for one node keeps no order; each contender makes " +
@@ -90,27 +90,27 @@ func QueueOrder(w *World) {
 }
 
 // WaiterGoes has the waiters between the holder and the last one go, from the back to the front. Each may wake the last
-// waiter. One is a contender, and the others are nodes that another program has made. Before the last waiter are as many
-// as a byte cannot count.
+// waiter. One is a contender, and the others are nodes that another program has made.
 //
 // If the names of those nodes have a contender's form, the first of them stays, and holds the lock when the holder has
 // gone. A lock with names of another form need not take such a node for a contender's.
 func WaiterGoes(w *World) {
-	crowd := 254
-	if w.Server == nil { // it takes a second for each
+	crowd := 254         // with the holder and a waiter, 256 are before the last one: a byte cannot count them
+	if w.Server == nil { // each takes a second of real time
 		crowd = 2
 	}
 
 	locks, _, sessions := w.queue(2)
 	admin, name := w.Session(), slices.Max(w.Nodes())
-	prefix := cmp.Or(alphabetic.FindString(name), strings.TrimRight(name, "0123456789"))
+	ownPrefix := strings.TrimRight(name, "0123456789") // all that is before the number
+	prefix := cmp.Or(alphabetic.FindString(name), ownPrefix)
 	var others []string
 	for range crowd {
 		node, err := admin.Create(w.Path+"/"+prefix, nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
 		require.NoError(w, err)
 		others = append(others, node)
 	}
-	goEarly, alike := others, prefix == strings.TrimRight(name, "0123456789")
+	goEarly, alike := others, prefix == ownPrefix
 	if alike {
 		goEarly = others[1:]
 	}
@@ -137,7 +137,6 @@ func WaiterGoes(w *World) {
 
 // staysBehind checks that the last waiter goes on waiting when one before it has gone.
 func (w *World) staysBehind(result <-chan error) {
-	w.Helper()
 	select {
 	case err := <-result:
 		w.NoError(err, "the last waiter must go on waiting, and Lock fails")
@@ -159,14 +158,17 @@ func ForeignChild(w *World) {
 	}
 	l, _ := w.Contender()
 	w.MustLock(l, "a first contender")
-	prefixes := []string{alphabetic.FindString(slices.Concat(w.Nodes(), []string{""})[0])}
+	ownPrefix := ""
+	if nodes := w.Nodes(); len(nodes) > 0 {
+		ownPrefix = alphabetic.FindString(nodes[0])
+	}
 	w.Unlock(l, it)
-	names := []string{"config", "minutes"}
-	if slices.Contains([]string{"lock-", "read-", "write-"}, prefixes[0]) {
-		prefixes = []string{"lock-", "read-", "write-"}
-		names = append(names, "0", "0000000000", "lock",
-			"LOCK-0000000000", "READ-0000000000", "Write-0000000000", "lockfile-0000000000", "reader-0000000000",
-			"writers-0000000000",
+	names, usual := []string{"config", "minutes"}, []string{"lock-", "read-", "write-"}
+	prefixes := []string{ownPrefix}
+	if slices.Contains(usual, ownPrefix) {
+		prefixes = usual
+		names = append(names, "0", "0000000000", "lock", "LOCK-0000000000", "READ-0000000000", "Write-0000000000",
+			"lockfile-0000000000", "reader-0000000000", "writers-0000000000",
 			"clock-0000000000", "thread-0000000000", "rewrite-0000000000")
 	}
 	for _, prefix := range prefixes {
@@ -181,14 +183,15 @@ func ForeignChild(w *World) {
 		require.NoError(w, err)
 	}
 	w.MustLock(l, i18n.Textf("a contender beside %d nodes that are not contenders'", len(names)))
-	// It sorts between the two that come, and its digits are not its end.
+	// One more node sorts between those of the two contenders, and its digits are not its end.
 	own := slices.DeleteFunc(w.Nodes(), func(node string) bool { return slices.Contains(names, node) })
-	names = append(names, own[0]+".bak")
-	_, err := s.Create(w.Path+"/"+own[0]+".bak", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+	between := own[0] + ".bak"
+	names = append(names, between)
+	_, err := s.Create(w.Path+"/"+between, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 	require.NoError(w, err)
 	other, otherSession := w.Contender()
 	result := w.Lock(other)
-	w.Waits(result, otherSession, i18n.Textf("the second contender, beside %s, which is not a contender's,", own[0]+".bak"))
+	w.Waits(result, otherSession, i18n.Textf("the second contender, beside %s, which is not a contender's,", between))
 	w.Unlock(l, "the first")
 	w.Holds(result, "the second contender")
 	w.Unlock(other, it)
@@ -213,9 +216,9 @@ type heldRead struct {
 	read      i18n.Text    // "read number n"
 }
 
-// atEachRead has a contender lock while another one holds the lock, again and again: the first
-// time its first read is held back, then its second, and so on, until it waits before a read is.
-// Each time f is called, and does what the case is about.
+// atEachRead has a contender lock while another one holds the lock, again and again: the first time its first read is
+// held back, then its second, and so on, until it waits without a read that is held back. Each time atEachRead calls f,
+// which does what the case is about.
 func (w *World) atEachRead(f func(heldRead)) {
 	for n := 1; w.GoesOn(n); n++ {
 		l, s := w.Contender()
@@ -229,7 +232,7 @@ func (w *World) atEachRead(f func(heldRead)) {
 		})
 		result := w.Lock(l)
 		met := w.Meets(held, s, "the waiter's read is held back, or it waits")
-		f(heldRead{l, s, result, held.Release, i18n.Textf("read number %d", n)})
+		f(heldRead{contender: l, session: s, result: result, release: held.Release, read: i18n.Textf("read number %d", n)})
 		if !met {
 			w.True(n > 1, "the waiter looks at nothing before it waits: it can wait for a release that has been")
 			return
@@ -313,7 +316,7 @@ func NodeGoes(w *World) {
 	w.Unlock(holder, "the holder")
 	w.NoNodes("every contender has let go, and a node is left")
 
-	// The whole queue goes, with the node of a contender that is alone.
+	// The parent of the queue goes, with the node of a contender that is alone.
 	l, s := w.Contender()
 	list := w.Server.Hold(stage.Sent(s, jute.OpGetChildren2))
 	result := w.Lock(l)

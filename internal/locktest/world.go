@@ -25,12 +25,11 @@ func NewPlan[W any](cases []TestCase[W], keep func(TestCase[W]) bool, contender 
 	})
 }
 
-// it is the contender that a case is about.
+// it is the name, in a message, of the contender that a case is about.
 var it = i18n.Text("it")
 
 // Contender makes a contender for the lock, in a session of its own unless one is given.
 func (w *World) Contender(in ...*Session) (Lock, *Session) {
-	w.Helper()
 	if len(in) == 0 {
 		in = []*Session{w.Session()}
 	}
@@ -39,7 +38,6 @@ func (w *World) Contender(in ...*Session) (Lock, *Session) {
 
 // holder makes a contender that holds the lock.
 func (w *World) holder() (Lock, *Session) {
-	w.Helper()
 	l, s := w.Contender()
 	w.MustLock(l, "the holder")
 	return l, s
@@ -47,7 +45,6 @@ func (w *World) holder() (Lock, *Session) {
 
 // waiter makes a contender that waits for the lock, in a session of its own unless one is given.
 func (w *World) waiter(in ...*Session) (Lock, *Session, <-chan error) {
-	w.Helper()
 	l, s := w.Contender(in...)
 	result := w.Lock(l)
 	w.Waits(result, s, "the waiter")
@@ -59,13 +56,11 @@ func (w *World) Lock(l Lock) <-chan error { return w.Aside("Lock", l.Lock) }
 
 // MustLock locks and fails if that does not work.
 func (w *World) MustLock(l Lock, name i18n.Text) {
-	w.Helper()
 	w.Holds(w.Lock(l), name)
 }
 
 // Try calls TryLock, which must return.
 func (w *World) Try(l Lock, what i18n.Text) (ok bool, err error) {
-	w.Helper()
 	err = w.Result(w.Aside("TryLock", func() (err error) {
 		ok, err = l.TryLock()
 		return err
@@ -75,40 +70,34 @@ func (w *World) Try(l Lock, what i18n.Text) (ok bool, err error) {
 
 // Unlock lets go, and fails if that does not work.
 func (w *World) Unlock(l Lock, name i18n.Text) {
-	w.Helper()
 	w.NoError(w.UnlockErr(l, i18n.Textf("Unlock of %s", name)),
 		"Unlock of %s fails, although it was told that it holds the lock", name)
 }
 
 // lockOnce has a contender lock and unlock.
 func (w *World) lockOnce(l Lock, name i18n.Text) {
-	w.Helper()
 	w.MustLock(l, name)
 	w.Unlock(l, it)
 }
 
 // unlockLast has the last contender unlock, after which nothing may be left.
 func (w *World) unlockLast(l Lock, name i18n.Text) {
-	w.Helper()
 	w.Unlock(l, name)
 	w.NothingLeft()
 }
 
 // UnlockErr calls Unlock, which must return.
 func (w *World) UnlockErr(l Lock, what i18n.Text) error {
-	w.Helper()
 	return w.Result(w.Aside("Unlock", l.Unlock), what)
 }
 
 // NotLocked fails if Unlock says anything but ErrNotLocked.
 func (w *World) NotLocked(l Lock, what i18n.Text) {
-	w.Helper()
 	w.IsNotLocked(w.UnlockErr(l, what), what)
 }
 
 // IsNotLocked fails unless an error of Unlock is ErrNotLocked; if the subject has no ErrNotLocked, any error will do.
 func (w *World) IsNotLocked(err error, what i18n.Text) {
-	w.Helper()
 	w.HasError(err, "%s returns no error, though the lock is not held: return ErrNotLocked", what)
 	if w.Subject.ErrNotLocked != nil {
 		w.ErrorIs(err, w.Subject.ErrNotLocked, "%s returns another error than ErrNotLocked", what)
@@ -117,7 +106,6 @@ func (w *World) IsNotLocked(err error, what i18n.Text) {
 
 // notErrNotLocked fails if an error is ErrNotLocked.
 func (w *World) notErrNotLocked(err error, message i18n.Text) {
-	w.Helper()
 	if w.Subject.ErrNotLocked != nil {
 		w.NotErrorIs(err, w.Subject.ErrNotLocked, "%s", message)
 	}
@@ -151,6 +139,7 @@ func (c *Contender) TryLock() (bool, error) {
 	return err == nil, err
 }
 
+// keep adds a lease to those of the contender, unless err says that there is none. It returns err.
 func (c *Contender) keep(lease Lease, err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -183,7 +172,7 @@ func (c *Contender) Unlock() error {
 		return fmt.Errorf("%w: %w", ErrNotLocked, err)
 	}
 	if err != nil {
-		c.keep(lease, nil)
+		c.keep(lease, nil) // for the next call
 	}
 	return err
 }

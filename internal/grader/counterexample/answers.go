@@ -58,9 +58,8 @@ func shortened(text string) string {
 }
 
 // labKeys are the keys that the lab writes into the link of a task.
-var labKeys = []string{"lock", "n", "shared", "latency", "seed", "do", "vs", "mode", "kinds", "faults", "packets",
-	"choices", "t", "lang", "speed",
-	"play", "panel"}
+var labKeys = []string{"lock", "n", "shared", "latency", "seed", "do", "vs", "mode", "kinds", "faults", "packets", "choices",
+	"t", "lang", "speed", "play", "panel"}
 
 // openCommand opens the listing of a task in the lab.
 func openCommand(task locks.Task) string { return "go run ./cmd/lab -open -scene " + task.Lock.Name }
@@ -160,7 +159,7 @@ func Open(link string) string {
 	if err != nil || a.Mode != "schedule" || len(a.Changes) > 0 || len(a.Choices) == 0 {
 		return ""
 	}
-	for i, k := range a.Kinds {
+	for i, k := range a.Kinds { // they are a student's text, and need not be faults
 		a.Kinds[i] = player.Fault(url.QueryEscape(strings.ReplaceAll(string(k), " ", "-")))
 	}
 	a.Extra = nil

@@ -107,7 +107,7 @@ func (s shownSchedule) equal(o shownSchedule) bool {
 // playTwice plays a schedule until it has been the same twice. It returns false if that never comes.
 func playTwice(t *testing.T, a locks.Address) (shownSchedule, bool) {
 	var before []shownSchedule
-	for range 20 { // tries
+	for range 20 { // tries: a listing that draws lots may play a schedule in a few ways
 		f, tr, possible, err := film.Play(t, a.World(), a.Choices)
 		shown := shownSchedule{err: err, trace: tr}
 		if f != nil {

@@ -16,7 +16,6 @@ import (
 	"example.com/zklock/internal/lab/locks"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/locktest/stage"
-	"example.com/zklock/zkserver"
 )
 
 // A Candidate may lead. One goroutine calls Lead at a time; any may call Write.
@@ -117,7 +116,7 @@ type election struct {
 	*locktest.World
 	subject ElectionSubject
 	timeout time.Duration // of the sessions of candidates
-	within  time.Duration // how long the ctx of a Lead has
+	within  time.Duration // until the deadline of the ctx of a Lead; 0: none that is reached
 }
 
 // A campaign is one call of Lead.
@@ -136,12 +135,11 @@ type campaign struct {
 // campaign has a candidate call Lead; without a candidate, a new one in a session of its own. The
 // leader's function returns when the case calls resign.
 func (w *election) campaign(name i18n.Text, candidate Candidate, s *locktest.Session) *campaign {
-	w.Helper()
 	if candidate == nil {
 		s = w.SessionFor(w.timeout)
 		candidate = w.subject.New(s.Conn, w.Path, w.timeout)
 	}
-	// This ctx has a deadline that is not why it ends, unless the case says another, and a cause that is not ctx.Err().
+	// Unless the case sets within, the deadline of this ctx is never reached. When it ends, its cause is not ctx.Err().
 	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(w.within, 1000*time.Hour))
 	ctx, end := context.WithCancelCause(ctx)
 	resigned := make(chan error, 1)
@@ -168,7 +166,6 @@ func (c *campaign) ended() bool { return bubble.IsClosed(c.began) || len(c.resul
 
 // mustLead waits until a candidate leads.
 func (w *election) mustLead(c *campaign) {
-	w.Helper()
 	w.Await(c.ended, "%s must lead, and its function is not called%s", c.name)
 	if !bubble.IsClosed(c.began) {
 		w.NoError(<-c.result, "%s must lead, and Lead fails", c.name)
@@ -178,14 +175,12 @@ func (w *election) mustLead(c *campaign) {
 
 // mustWait fails if a candidate leads, or does not sleep.
 func (w *election) mustWait(c *campaign, why i18n.Text) {
-	w.Helper()
 	w.Sleeps(c.s, c.name, c.ended)
 	w.mustNotLead(c, why)
 }
 
 // mustNotLead fails if a candidate leads, or its Lead has returned.
 func (w *election) mustNotLead(c *campaign, why i18n.Text) {
-	w.Helper()
 	if bubble.IsClosed(c.began) {
 		w.Failf("%s leads, and must not: %s: two leaders", c.name, why)
 	}
@@ -197,7 +192,6 @@ func (w *election) mustNotLead(c *campaign, why i18n.Text) {
 
 // resigns has a leader's function return, and Lead with it.
 func (w *election) resigns(c *campaign) {
-	w.Helper()
 	c.resign(nil)
 	w.NoError(w.Result(c.result, i18n.Textf("Lead of %s, whose function has returned,", c.name)),
 		"the function of %s has returned, and Lead fails", c.name)
@@ -205,7 +199,6 @@ func (w *election) resigns(c *campaign) {
 
 // leader returns a candidate that leads.
 func (w *election) leader() *campaign {
-	w.Helper()
 	c := w.campaign("the leader", nil, nil)
 	w.mustLead(c)
 	return c
@@ -213,7 +206,6 @@ func (w *election) leader() *campaign {
 
 // leaderAndNext returns a candidate that leads, and one that waits.
 func (w *election) leaderAndNext() (leader, next *campaign) {
-	w.Helper()
 	leader, next = w.leader(), w.campaign("the next candidate", nil, nil)
 	w.mustWait(next, "another candidate leads")
 	return leader, next
@@ -221,7 +213,6 @@ func (w *election) leaderAndNext() (leader, next *campaign) {
 
 // ctxMustEnd waits until a leader's ctx has ended.
 func (w *election) ctxMustEnd(c *campaign, within time.Duration, what i18n.Text) {
-	w.Helper()
 	select {
 	case <-c.ctx.Done():
 	case <-time.After(within):
@@ -232,7 +223,6 @@ func (w *election) ctxMustEnd(c *campaign, within time.Duration, what i18n.Text)
 
 // resignsLate has the function of a leader return that has lost its leadership.
 func (w *election) resignsLate(c *campaign) {
-	w.Helper()
 	c.resign(c.ctx.Err())
 	err := w.Result(c.result, i18n.Textf("Lead of %s, whose leadership was lost,", c.name))
 	w.ErrorIs(err, w.subject.ErrLost,
@@ -281,7 +271,7 @@ func ctxOfLeader(w *election) {
 	leader, next := w.leaderAndNext()
 	leader.cancel()
 	w.ctxMustEnd(leader, time.Millisecond, "the ctx that Lead was called with has ended")
-	w.Rest() // it cleans up for a minute
+	w.Rest() // a minute, in which Lead may clean up
 	w.NotErrorIs(w.write(leader.candidate, leader.term, "at last"), w.subject.ErrStale, "the leader's ctx has ended, "+
 		"its function has not returned, nobody else leads, and Write returns ErrStale: it is its term until it has resigned")
 	w.mustNotLead(next, "the leader's ctx has ended, and its function has not returned: it may still be at work; "+
@@ -299,12 +289,15 @@ func ctxOfCandidate(w *election) {
 	leader, next := w.leaderAndNext()
 	third := w.campaign("the third candidate", nil, nil)
 	w.mustWait(third, "another candidate leads")
-	fourth := (&election{w.World, w.subject, w.timeout, time.Second}).campaign("the next candidate", nil, nil)
+	inASecond := &election{World: w.World, subject: w.subject, timeout: w.timeout, within: time.Second}
+	fourth := inASecond.campaign("the next candidate", nil, nil)
 	next.cancel()
-	for c, why := range map[*campaign]error{next: context.Canceled, fourth: context.DeadlineExceeded} {
+	wraps := func(c *campaign, why error) {
 		w.ErrorIs(w.Result(c.result, "Lead, whose ctx has ended,"), why,
 			"the ctx of a waiting candidate has ended, and Lead returns no error that wraps ctx.Err()")
 	}
+	wraps(next, context.Canceled)
+	wraps(fourth, context.DeadlineExceeded)
 	w.Eventually("the node of the candidate that gave up goes", func() bool { return len(w.Nodes()) <= 2 })
 	w.Rest()
 	w.mustNotLead(third, "the candidate before it has given up, and the leader still leads; look again at the whole "+
@@ -323,7 +316,7 @@ func leadersSessionEnds(w *election) {
 	w.Expire(leader.s)
 	w.mustLead(next)
 	w.ctxMustEnd(leader, electionTimeout, "the leader's session has ended")
-	w.Rest() // the leader does not listen
+	w.Rest() // the leader's function goes on, although its ctx has ended
 	w.Empty(leader.result, "the leadership was lost, and Lead has returned while its function is at work: for the "+
 		"caller it has ended")
 	w.resignsLate(leader)
@@ -345,12 +338,18 @@ func (w *election) makeRecord() {
 // leaderCutOff holds back all that the leader's client sends, until its session has expired.
 // The leader has led for different times before, and the session timeouts differ, too.
 func leaderCutOff(w *election) {
-	for i, led := range []time.Duration{0, 1500 * time.Millisecond, 3 * time.Second, 5 * time.Second, 30 * time.Second} {
-		w.timeout = []time.Duration{electionTimeout, 4 * time.Second, 30 * time.Second}[i%3]
+	for _, c := range []struct{ led, timeout time.Duration }{
+		{led: 0, timeout: electionTimeout},
+		{led: 1500 * time.Millisecond, timeout: 4 * time.Second},
+		{led: 3 * time.Second, timeout: 30 * time.Second},
+		{led: 5 * time.Second, timeout: electionTimeout},
+		{led: 30 * time.Second, timeout: 4 * time.Second},
+	} {
+		w.timeout = c.timeout
 		leader, next := w.leaderAndNext()
-		time.Sleep(led)
+		time.Sleep(c.led)
 		w.NoError(leader.ctx.Err(), "nothing has happened, the sessions live for %v without a packet, and the leader's "+
-			"ctx has ended after %v: show in time that the session lives", w.timeout, led)
+			"ctx has ended after %v: show in time that the session lives", w.timeout, c.led)
 		back := w.CutOff(w.Server.Hold, leader.s)
 		select {
 		case <-leader.ctx.Done():
@@ -367,20 +366,23 @@ func leaderCutOff(w *election) {
 		leader.resign(nil)
 		back()
 		w.resignsLate(leader)
-		w.resigns(next)
-		w.Eventually("the queue is empty", func() bool { return len(w.Nodes()) == 0 })
-		w.Rest()
+		w.lastResigns(next)
 	}
 	w.NothingLeft()
 }
 
-// leaderLateAnswer keeps back the answer to each of the first requests of a candidate in turn, and
-// then cuts its client off: that request is the last packet of the session that the server receives.
-// With the first ones the candidate becomes the leader.
+// lastResigns has the last candidate resign, and waits until nothing is left of the election.
+func (w *election) lastResigns(c *campaign) {
+	w.resigns(c)
+	w.Eventually("the queue is empty", func() bool { return len(w.Nodes()) == 0 })
+	w.Rest()
+}
+
+// leaderLateAnswer keeps back the answer to each of the first requests of a candidate in turn.
 func leaderLateAnswer(w *election) {
-	for n := 1; n <= 8; n++ {
+	for n := 1; n <= 8; n++ { // with the first ones it becomes the leader, with the others it shows that its session lives
 		for _, late := range []time.Duration{4 * time.Second, 4600 * time.Millisecond, 6 * time.Second} {
-			// A session ends at a tick of the server, every two seconds: just after the timeout.
+			// A session ends at a tick of the server, every two seconds. After this wait, that is just after its timeout.
 			time.Sleep(time.Until(time.Now().Truncate(2 * time.Second).Add(3900 * time.Millisecond)))
 			w.lateAnswer(n, late)
 		}
@@ -388,6 +390,8 @@ func leaderLateAnswer(w *election) {
 	w.NothingLeft()
 }
 
+// lateAnswer has the n-th answer come late and cuts the leader's client off before: the request is the last packet of the
+// session that the server receives.
 func (w *election) lateAnswer(n int, late time.Duration) {
 	s := w.Session()
 	answer := w.Server.HoldReply(stage.Number(s, n))
@@ -410,9 +414,7 @@ func (w *election) lateAnswer(n int, late time.Duration) {
 		w.resignsLate(leader)
 	}
 	leader.cancel()
-	w.resigns(next)
-	w.Eventually("the queue is empty", func() bool { return len(w.Nodes()) == 0 })
-	w.Rest()
+	w.lastResigns(next)
 }
 
 // longestTerm has a leader that leads for a day.
@@ -428,7 +430,7 @@ func leaderShortCut(w *election) {
 		require.True(w, w.Server.Cut(leader.s.ID))
 	}
 	for range 3 { // a request of the leader is lost with its connection
-		lost := w.Server.LoseRequest(func(r zkserver.Request) bool { return r.Session == leader.s.ID && !stage.ByClient(r.Op) })
+		lost := w.Server.LoseRequest(stage.Number(leader.s, 1))
 		w.Eventually("the leader shows that its session lives", func() bool { return len(lost.Hit()) > 0 || leader.ctx.Err() != nil })
 		lost.Release()
 		w.Rest() // several in a row would cost the leadership
@@ -436,7 +438,7 @@ func leaderShortCut(w *election) {
 	w.NoError(leader.ctx.Err(), "the connection of the leader broke and came back at once, its session lives, and its "+
 		"ctx has ended: zk.ErrConnectionClosed does not say that the session has ended; ask again")
 	back := w.CutOff(w.Server.Hold, leader.s)
-	time.Sleep(7500 * time.Millisecond) // the leadership may be lost, and the session lives
+	time.Sleep(7500 * time.Millisecond) // of ten seconds: the leadership may be lost, and the session lives
 	back()
 	leader.resign(nil)
 	w.Result(leader.result, "Lead, whose function has returned,")

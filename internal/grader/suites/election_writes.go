@@ -20,7 +20,6 @@ var refusedButWritten = i18n.Text("a write that was refused has changed the data
 
 // recordMustBe fails unless the record has this data.
 func (w *election) recordMustBe(want string, message i18n.Text) {
-	w.Helper()
 	data, _, err := w.Session().Get(record)
 	require.NoError(w, err)
 	w.Equal(want, string(data), "%s", message)
@@ -28,13 +27,11 @@ func (w *election) recordMustBe(want string, message i18n.Text) {
 
 // write calls Write, which must return.
 func (w *election) write(c Candidate, term int64, data string) error {
-	w.Helper()
 	return w.Result(w.Aside("Write", func() error { return c.Write(term, record, []byte(data)) }), i18n.Same("Write"))
 }
 
 // mustBeRefused fails unless err is ErrStale, the error of a write.
 func (w *election) mustBeRefused(err error, what i18n.Text) {
-	w.Helper()
 	w.HasError(err, "%s writes, and Write returns no error: an old token has written, and the next leader's data may "+
 		"be overwritten", what)
 	w.ErrorIs(err, w.subject.ErrStale, "%s writes, and Write returns another error than ErrStale", what)
@@ -125,7 +122,7 @@ func writeUnderWay(w *election) {
 }
 
 func writeFails(w *election) {
-	w.timeout = 30 * time.Second // it leads on when no server can be reached for a moment
+	w.timeout = 30 * time.Second // the leader leads on when no server can be reached for a moment
 	leader := w.leader()
 	err := w.write(leader.candidate, leader.term, "x")
 	w.ErrorIs(err, zk.ErrNoNode, "the node that is written does not exist, and Write returns no error that wraps "+
@@ -137,13 +134,14 @@ func writeFails(w *election) {
 	changes := func(r zkserver.Request) bool {
 		return r.Session == leader.s.ID && (r.Op == jute.OpMulti || r.Op == jute.OpSetData)
 	}
-	for i, lose := range []func(func(zkserver.Request) bool) *zkserver.Fault{w.Server.LoseReply, w.Server.LoseRequest,
-		nil, nil, nil, func(when func(zkserver.Request) bool) *zkserver.Fault { return w.Server.Fail(jute.ErrNoAuth, when) }} {
-		if lose != nil {
-			lose(changes)
-		} else {
-			w.Unreachable(leader.s)
-		}
+	unreachable := func() { w.Unreachable(leader.s) }
+	for i, trouble := range []func(){
+		func() { w.Server.LoseReply(changes) },
+		func() { w.Server.LoseRequest(changes) },
+		unreachable, unreachable, unreachable, // an attempt may be lucky once
+		func() { w.Server.Fail(jute.ErrNoAuth, changes) },
+	} {
+		trouble()
 		err := w.write(leader.candidate, leader.term, fmt.Sprint(i))
 		w.NotErrorIs(err, w.subject.ErrStale, "a write or its reply is lost, is not permitted, or no server can be "+
 			"reached, and Write returns ErrStale: the leader takes its leadership for lost")

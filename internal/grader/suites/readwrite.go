@@ -150,7 +150,6 @@ type participant struct {
 
 // participant makes a contender in a session, a new one if none is given.
 func (w *readWrite) participant(reads bool, name i18n.Text, in ...*locktest.Session) *participant {
-	w.Helper()
 	if len(in) == 0 {
 		in = []*locktest.Session{w.Session()}
 	}
@@ -168,28 +167,24 @@ func (w *readWrite) writer(name i18n.Text, in ...*locktest.Session) *participant
 
 // enters has a contender lock. It fails if the contender has to wait.
 func (w *readWrite) enters(p *participant, where i18n.Text) {
-	w.Helper()
 	p.result = w.Lock(p)
 	w.getsIn(p, where)
 }
 
 // getsIn waits until a contender whose turn has come holds the lock.
 func (w *readWrite) getsIn(p *participant, where i18n.Text) {
-	w.Helper()
 	w.Eventually(i18n.Textf("%s gets in %s", p.name, where), func() bool { return len(p.result) > 0 })
 	w.NoError(<-p.result, "the lock of %s, %s, fails", p.name, where)
 }
 
 // queues has a contender lock. It fails if the contender does not wait.
 func (w *readWrite) queues(p *participant, why i18n.Text) {
-	w.Helper()
 	p.result = w.Lock(p)
 	w.stays(p, why)
 }
 
 // stays fails if a contender that must wait holds the lock, or does not sleep.
 func (w *readWrite) stays(p *participant, why i18n.Text) {
-	w.Helper()
 	w.Sleeps(p.s, p.name, func() bool { return len(p.result) > 0 })
 	if len(p.result) > 0 {
 		w.NoError(<-p.result, "%s must wait (%s), and its lock fails", p.name, why)
@@ -202,7 +197,6 @@ func (w *readWrite) stays(p *participant, why i18n.Text) {
 
 // leaves releases a contender's lock.
 func (w *readWrite) leaves(p *participant) {
-	w.Helper()
 	w.Unlock(p, p.name)
 }
 
@@ -258,7 +252,7 @@ func writerBehindReaders(w *readWrite) {
 	}
 	writer := w.writer("the writer")
 	w.queues(writer, "readers hold the lock")
-	last := readers[1]
+	last := readers[1]                           // neither the first nor the one just before the writer
 	for _, p := range slices.Backward(readers) { // the one just before the writer first
 		if p == last {
 			continue
@@ -316,7 +310,6 @@ func wrongRelease(w *readWrite) {
 
 // wakes calls act, which must have want[i] watch events sent to waiter i.
 func (w *readWrite) wakes(what i18n.Text, act func(), waiting []*participant, want ...int64) {
-	w.Helper()
 	var before []int64
 	for _, p := range waiting {
 		before = append(before, p.s.Tap.Counts().Events)
@@ -358,18 +351,18 @@ func readWriteRequests(w *readWrite) {
 		w.Skip(i18n.Text("ReadWriteSubject.Requests is nil: there is no prediction to compare with"))
 	}
 	for _, c := range []struct {
-		queue string // in the order of arrival: r or w
-		leave []int  // in this order
-		waits int
+		queue string // the contenders in the order of arrival: r or w
+		leave []int  // the order in which they leave
+		waits int    // of all contenders together
 	}{
-		{"w", []int{0}, 0},
-		{"rrr", []int{0, 1, 2}, 0},
-		{"wrr", []int{0, 1, 2}, 2},
-		{"rrrw", []int{0, 1, 2, 3}, 1},
-		{"rwww", []int{0, 1, 2, 3}, 3},
-		{"wwrr", []int{0, 1, 2, 3}, 3},
-		{"rrrw", []int{2, 1, 0, 3}, 3}, // each reader that leaves is the one just before the writer
-		{"wrrwrrw", []int{0, 1, 2, 3, 4, 5, 6}, 6},
+		{queue: "w", leave: []int{0}, waits: 0},
+		{queue: "rrr", leave: []int{0, 1, 2}, waits: 0},
+		{queue: "wrr", leave: []int{0, 1, 2}, waits: 2},
+		{queue: "rrrw", leave: []int{0, 1, 2, 3}, waits: 1},
+		{queue: "rwww", leave: []int{0, 1, 2, 3}, waits: 3},
+		{queue: "wwrr", leave: []int{0, 1, 2, 3}, waits: 3},
+		{queue: "rrrw", leave: []int{2, 1, 0, 3}, waits: 3}, // each reader that leaves is the one just before the writer
+		{queue: "wrrwrrw", leave: []int{0, 1, 2, 3, 4, 5, 6}, waits: 6},
 	} {
 		var all []*participant
 		var sessions []*locktest.Session
@@ -377,7 +370,8 @@ func readWriteRequests(w *readWrite) {
 			p := w.participant(kind == 'r', i18n.Textf("%s of %s", stage.Contender(i), c.queue))
 			p.result = w.Lock(p)
 			w.Eventually(i18n.Textf("%s is in, or waits", p.name), func() bool { return len(p.result) > 0 || p.s.Sleeps() })
-			all, sessions = append(all, p), append(sessions, p.s)
+			all = append(all, p)
+			sessions = append(sessions, p.s)
 		}
 		for _, i := range c.leave {
 			w.getsIn(all[i], "when its turn has come")

@@ -44,9 +44,9 @@ var faultNames = map[player.Fault]i18n.Text{
 	player.EndContext: "a ctx ends",
 }
 
-// plans are the cases for a kind of lock. They play every schedule of what a fixed case does
-// with one, or random schedules if there are too many. Two contenders with one fault have fewer
-// than two thousand schedules; the limit is for a lock that has no end of them.
+// plans are the cases for a kind of lock. They play every schedule of what a fixed case does with one, or random schedules
+// if there are too many. Two contenders with one fault have fewer than two thousand schedules; the limit is for a lock
+// that has no end of them. A search with a Seed is random, and draws the same schedules each time.
 func plans(s player.Subject, register bool) []schedulePlan {
 	p := &planner{
 		Subject: s, contenders: 2, kinds: []player.Fault{player.LoseRequest, player.LoseReply, player.Cut, player.Expire},
@@ -80,6 +80,10 @@ type planner struct {
 	list       []schedulePlan
 }
 
+// nines is a number of a node such that the next one has one digit more.
+const nines = 999_999_999
+
+// What a contender does in a world.
 var (
 	twice  = []player.Op{player.LockOp, player.UnlockOp, player.LockOp, player.UnlockOp}
 	thrice = append(slices.Clone(twice), player.LockOp, player.UnlockOp)
@@ -121,7 +125,7 @@ func (p *planner) addComplete() {
 	p.add(locktest.Liveness, p.everyName, worldOf(p.contenders), p.every)
 	if p.Queue {
 		w := worldOf(p.contenders)
-		w.Sequence, w.Stranger = 999_999_999, true
+		w.Sequence, w.Stranger = nines, true
 		p.add(locktest.Liveness, i18n.Textf("%s, beside a node of another kind, and a number has one digit more than the "+
 			"one before", p.everyName), w, p.every)
 		p.add(locktest.Faults, i18n.Textf("%s, and at some moment somebody deletes a waiter's node", p.everyName),
@@ -160,7 +164,8 @@ func (p *planner) addComplete() {
 	}
 	if p.Queue && len(p.Known) == 0 { // it finds its node again
 		behind := worldOf(1, player.LoseRequest, player.LoseReply)
-		behind.Faults, behind.Behind, behind.Ensemble, behind.Scripts = 3, true, true, [][]player.Op{twice}
+		behind.Faults, behind.Behind, behind.Ensemble = 3, true, true
+		behind.Scripts = [][]player.Op{twice}
 		p.add(locktest.Faults, "every schedule of one contender that comes to servers that are behind, and three "+
 			"requests or replies are lost", behind, explore.Search{Limit: 3000})
 	}
@@ -175,7 +180,8 @@ func (p *planner) addShared() {
 
 	some.Limit = 600
 	lossy := worldOf(p.contenders, player.LoseRequest, player.LoseReply)
-	lossy.Shared, lossy.Ensemble, lossy.Scripts = true, true, slices.Repeat([][]player.Op{twice}, p.contenders)
+	lossy.Shared, lossy.Ensemble = true, true
+	lossy.Scripts = slices.Repeat([][]player.Op{twice}, p.contenders)
 	p.add(locktest.Faults, i18n.Textf("%s in one session that lock twice, and at some moment a request or a reply is "+
 		"lost", randomName(some.Limit, p.contenders)), lossy, some)
 
@@ -220,7 +226,7 @@ func (p *planner) addRandom() {
 	if p.Together == nil && !p.Timed { // it has a TryLock
 		tries := worldOf(n, player.LoseRequest, player.NodeGoes, player.NodeSet, player.Expire)
 		if p.Queue {
-			tries.Sequence = 999_999_999
+			tries.Sequence = nines
 		}
 		tries.Scripts = [][]player.Op{nil, {player.TryLockOp, player.UnlockOp}}
 		p.add(locktest.Faults, i18n.Textf("%s, one of which only tries, and a request is lost, a session ends, or a "+
@@ -265,7 +271,7 @@ func (p schedulePlan) run(c *runner.Case, s player.Subject) {
 	}
 	p.world.Lock = s
 	p.world.Tagged = p.world.Shared && s.Alone                  // else goroutines that send equal requests at once get each other's answers
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(256 << 20)) // the explorer leaves much garbage
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(256 << 20)) // bytes, until this returns: the explorer leaves much garbage
 	result := explore.Explore(c.T, p.world, p.Search)
 	found := result.Found
 	if found == nil {
@@ -291,7 +297,7 @@ func (p schedulePlan) worse(c *runner.Case, entered *atomic.Bool) *player.Trace 
 			return found
 		}
 	}
-	if p.Seed != 0 {
+	if p.Seed != 0 { // a random search may not come to the worse violation so soon
 		p.Limit *= 5
 	}
 	p.Actions = worseActions
@@ -392,7 +398,7 @@ func violationText(tr *player.Trace) i18n.Text {
 		if e.Kind != "lost" || e.Who != tr.Violation.Who {
 			continue
 		}
-		switch e.Op {
+		switch e.Op { // of the last request of the contender that is lost
 		case jute.OpDelete.String():
 			return i18n.Textf("%s: its delete is lost, and must be sent again", v)
 		case jute.OpGetChildren2.String(), jute.OpGetData.String(), jute.OpExists.String():

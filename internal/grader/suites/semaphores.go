@@ -13,7 +13,6 @@ import (
 	"example.com/zklock/internal/lab/locks"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/locktest/stage"
-	"example.com/zklock/zkserver"
 )
 
 // A Semaphore is one contender for one of several places, used by one goroutine at a time.
@@ -102,7 +101,7 @@ type acquirer struct {
 }
 
 func (w *semaphoreWorld) acquirer(l locktest.Lock, s *locktest.Session) acquirer {
-	return acquirer{l, s, w.Lock(l)}
+	return acquirer{lock: l, s: s, result: w.Lock(l)}
 }
 
 func sessionsOf(acquirers []acquirer) (sessions []*locktest.Session) {
@@ -114,7 +113,6 @@ func sessionsOf(acquirers []acquirer) (sessions []*locktest.Session) {
 
 // fill has contenders arrive one by one: they take all places, and then this number of them wait.
 func (w *semaphoreWorld) fill(waiting int) (all []acquirer) {
-	w.Helper()
 	for i := range w.permits + waiting {
 		a := w.acquirer(w.Contender())
 		if i < w.permits {
@@ -132,13 +130,11 @@ var whichever = i18n.Text("a waiter may get in when any of the nodes before it g
 
 // getsIn waits until a waiter is inside whose turn has come.
 func (w *semaphoreWorld) getsIn(a acquirer, name i18n.Text) {
-	w.Helper()
 	w.goesIn(a, name, whichever)
 }
 
 // goesIn waits until a contender is inside. Advice is for a lock whose contender waits.
 func (w *semaphoreWorld) goesIn(a acquirer, name, advice i18n.Text) {
-	w.Helper()
 	w.Await(func() bool { return len(a.result) > 0 },
 		"%s must get in, and waits, though fewer than %d contenders are before it: %s%s", name, w.permits, advice)
 	w.NoError(<-a.result, "%s: Acquire fails", name)
@@ -146,7 +142,6 @@ func (w *semaphoreWorld) goesIn(a acquirer, name, advice i18n.Text) {
 
 // staysOut fails if a contender is inside, or does not sleep on a watch.
 func (w *semaphoreWorld) staysOut(a acquirer, name i18n.Text) {
-	w.Helper()
 	w.Sleeps(a.s, name, func() bool { return len(a.result) > 0 })
 	if len(a.result) > 0 {
 		w.NoError(<-a.result, "%s must wait, and Acquire fails", name)
@@ -155,13 +150,11 @@ func (w *semaphoreWorld) staysOut(a acquirer, name i18n.Text) {
 }
 
 func (w *semaphoreWorld) release(a acquirer, name i18n.Text) {
-	w.Helper()
 	w.NoError(w.Result(w.Aside("Release", a.lock.Unlock), i18n.Textf("Release of %s", name)), "Release of %s fails", name)
 }
 
 // empty has all that are inside release.
 func (w *semaphoreWorld) empty(inside []acquirer) {
-	w.Helper()
 	for _, a := range inside {
 		w.release(a, "a contender that is inside")
 	}
@@ -170,7 +163,7 @@ func (w *semaphoreWorld) empty(inside []acquirer) {
 
 // manyPermits tries the number of permits that the page has, and others that an author may not have drawn.
 func manyPermits(w *semaphoreWorld) {
-	for _, permits := range []int{3, 4, 5, 10, 11, 33, 300} {
+	for _, permits := range []int{3, 4, 5, 10, 11, 33, 300} { // more than a digit, 32 bits and a byte can count, too
 		with(permits, func(w *semaphoreWorld) {
 			all := w.fill(2)
 			second := all[permits+1]
@@ -179,7 +172,7 @@ func manyPermits(w *semaphoreWorld) {
 			w.staysOut(second, i18n.Textf("with %d permits, the second waiter, after one release,", permits))
 			w.release(all[0], "one that is inside")
 			w.getsIn(second, i18n.Textf("with %d permits, the second waiter, after two releases,", permits))
-			// The second waiter goes, and waits once more. By then some of those inside are others.
+			// The second waiter goes out, and waits once more, while others are inside than the first time.
 			name := i18n.Textf("with %d permits, the second waiter, once more,", permits)
 			w.release(second, name)
 			w.MustLock(all[0].lock, "one that has gone, once more,")
@@ -190,7 +183,7 @@ func manyPermits(w *semaphoreWorld) {
 			w.empty(slices.Concat(all[:permits/2], all[permits/2+1:permits-1], all[permits:]))
 		})(w)
 	}
-	for _, permits := range []int{1 << 16, math.MaxInt/2 + 1, math.MaxInt} { // the second is 0 in 32 bits
+	for _, permits := range []int{1 << 16, math.MaxInt/2 + 1, math.MaxInt} { // in 16 bits the first is 0, and in 32 the second
 		with(permits, (*semaphoreWorld).hugePermits)(w)
 	}
 }
@@ -199,7 +192,8 @@ func manyPermits(w *semaphoreWorld) {
 // free. A lock that allocates something for each permit is right to panic: there is no such memory.
 func (w *semaphoreWorld) hugePermits() {
 	defer func() {
-		if p := recover(); p != nil && !strings.Contains(fmt.Sprint(p), "make") { // of makechan or makeslice
+		p := recover()
+		if isNoMemory := strings.Contains(fmt.Sprint(p), "make"); p != nil && !isNoMemory { // of makechan or makeslice
 			panic(p)
 		}
 	}()
@@ -224,7 +218,7 @@ func whicheverGoes(w *semaphoreWorld) {
 			w.staysOut(secondWaiter, "the second waiter")
 
 			inside := slices.Concat(all[:first], all[first+1:w.permits+1])
-			next := second // the number of inside[second] among all
+			next := second // the number of inside[second] in all
 			if next >= first {
 				next++
 			}
@@ -238,14 +232,21 @@ func whicheverGoes(w *semaphoreWorld) {
 
 // releaseBeforePlaceWatch holds back each request of a waiter, or its answer, while one of those inside goes.
 func releaseBeforePlaceWatch(w *semaphoreWorld) {
-	for i := range 4 * w.permits {
-		for n := 2; w.GoesOn(n) && w.releaseAt(n, i%w.permits, i/w.permits%2, i/w.permits > 1); n++ { // 1 is the create
+	for first := range w.permits {
+		for _, hold := range []stage.MakeFault{w.Server.Hold, w.Server.HoldReply} {
+			for _, looksAgain := range []bool{false, true} {
+				n := 2 // request 1 is the create
+				for w.GoesOn(n) && w.releaseAt(n, first, hold, looksAgain) {
+					n++
+				}
+			}
 		}
 	}
 }
 
-// releaseAt reports whether the waiter has sent an n-th request. If it looks again, the create is not counted.
-func (w *semaphoreWorld) releaseAt(n, first, reply int, looksAgain bool) bool {
+// releaseAt has contender first go while the n-th request of a waiter is held back, and reports whether the waiter has
+// sent so many. With looksAgain, the requests count from when a node before the waiter's has gone, n from 2 on.
+func (w *semaphoreWorld) releaseAt(n, first int, hold stage.MakeFault, looksAgain bool) bool {
 	all := w.fill(0)
 	l, s := w.Contender()
 	var before, waiter acquirer
@@ -256,7 +257,6 @@ func (w *semaphoreWorld) releaseAt(n, first, reply int, looksAgain bool) bool {
 		w.staysOut(waiter, "the second waiter")
 		n += len(stage.RequestsOf(s)) - 1
 	}
-	hold := []func(func(zkserver.Request) bool) *zkserver.Fault{w.Server.Hold, w.Server.HoldReply}[reply]
 	held := hold(stage.Number(s, n-len(stage.RequestsOf(s))))
 	if looksAgain {
 		w.Goes(before.s)
@@ -284,7 +284,7 @@ func placeWakeUps(w *semaphoreWorld) {
 	const waiting = 9
 	all := w.fill(waiting)
 	sessions := sessionsOf(all)
-	done, inside := map[int]bool{0: true, 1: true, 2: true}, []int{0, 1, 2} // done: it waits no longer
+	done, inside := map[int]bool{0: true, 1: true, 2: true}, []int{0, 1, 2} // the three permits; one that is done waits no longer
 	for i := range waiting {
 		before := locktest.Events(sessions, done)
 		last := len(inside) - 1 // if the contender that came last leaves, most are woken

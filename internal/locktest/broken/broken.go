@@ -35,7 +35,8 @@ var Bugs = func() (bugs []Bug) {
 	return bugs
 }()
 
-// Five more bugs. The cases of a suite cannot distinguish the first from a lock that does not find its node.
+// Five more bugs, which are not in bugs.json. The cases of a suite cannot distinguish the first one from a lock that does
+// not look for its node.
 const (
 	CreatesAgain    = "a lost create is sent again"
 	BrokenIsExpired = "a broken connection is taken for an expired session"
@@ -44,7 +45,7 @@ const (
 	ParentsOfOthers = "parents made by others fail"
 )
 
-// A Manner is how a lock differs from step 3's and is right.
+// A Manner is a way in which a right lock may differ from step 3's.
 type Manner struct {
 	Prefix   string // of the names of the contenders' nodes; "" is lock-
 	AnyChild bool   // every child counts as a contender, and numbers alone order them, as in zk.Lock
@@ -57,8 +58,8 @@ type Lock struct {
 	bug  string
 	conn *zk.Conn
 	path string
-	node string
-	used bool
+	node string // the contender's, while it holds the lock
+	used bool   // it has locked before
 }
 
 // New makes a contender with one of the [Bugs].
@@ -147,7 +148,7 @@ func (l *Lock) TryLock() (bool, error) {
 	}
 	before, err := l.predecessor(node)
 	switch {
-	case (err == nil || l.bug == IgnoresError) && before == "" && l.bug != TakesNothing:
+	case before == "" && (err == nil || l.bug == IgnoresError) && l.bug != TakesNothing: // ours is the first
 		l.node = node
 		return true, nil
 	case err == nil && l.bug == "TryLock leaves its node":
@@ -206,7 +207,7 @@ func (l *Lock) createParents(dir string) error {
 // place is the part of a node's name by which the queue is ordered.
 func (l *Lock) place(name string) string {
 	if l.AnyChild {
-		return name[max(0, len(name)-10):]
+		return name[max(0, len(name)-10):] // the number has ten digits
 	}
 	return name
 }
@@ -219,7 +220,8 @@ func (l *Lock) predecessor(node string) (before string, err error) {
 	}
 	found := l.bug == "own node is not looked for"
 	for _, child := range children {
-		if (len(child) != len(path.Base(node)) || !strings.HasPrefix(child, l.prefix())) && l.bug != "every child is a contender" && !l.AnyChild {
+		isContender := len(child) == len(path.Base(node)) && strings.HasPrefix(child, l.prefix())
+		if !isContender && l.bug != "every child is a contender" && !l.AnyChild {
 			continue
 		}
 		order := strings.Compare(l.place(child), l.place(path.Base(node)))
@@ -230,7 +232,8 @@ func (l *Lock) predecessor(node string) (before string, err error) {
 		case 0:
 			found = true
 		case -1:
-			if before == "" || (l.place(child) > l.place(before)) != (l.bug == "everybody is watched") {
+			isNearer, wantsNearest := l.place(child) > l.place(before), l.bug != "everybody is watched"
+			if before == "" || isNearer == wantsNearest {
 				before = child
 			}
 		}
@@ -252,13 +255,15 @@ func (l *Lock) giveUp(node string, cause error) error {
 		case "no clean-up after an error":
 			return cause
 		case "the cause is hidden":
-			if cause = l.conn.Delete(node, -1); cause != nil {
-				cause = l.wrap("delete "+node, cause)
+			err := l.conn.Delete(node, -1)
+			if err != nil {
+				err = l.wrap("delete "+node, err)
 			}
-			return cause
+			return err
 		}
 	}
-	if errors.Is(cause, zk.ErrSessionExpired) || errors.Is(cause, zk.ErrClosing) || l.bug == BrokenIsExpired && errors.Is(cause, zk.ErrConnectionClosed) {
+	nodeGoes := errors.Is(cause, zk.ErrSessionExpired) || errors.Is(cause, zk.ErrClosing) // with its session
+	if nodeGoes || l.bug == BrokenIsExpired && errors.Is(cause, zk.ErrConnectionClosed) {
 		return cause
 	}
 	var err error

@@ -11,7 +11,6 @@ import (
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest/runner"
 	"example.com/zklock/internal/locktest/stage"
-	"example.com/zklock/zkserver"
 )
 
 // Plan is the suite. Where a case needs exact control, its sleeps are of virtual time: exact, and free.
@@ -58,14 +57,12 @@ type leaseWorld struct {
 
 // NothingLeft fails if the lock has left a node or a watch.
 func (w *leaseWorld) NothingLeft() {
-	w.Helper()
 	w.Stage.NothingLeft()
 	w.NoWatches()
 }
 
 // open makes a contender, in a session of its own unless one is given.
 func (w *leaseWorld) open(in ...*stage.Session) (Lock, *stage.Session) {
-	w.Helper()
 	if len(in) == 0 {
 		in = []*stage.Session{w.Session()}
 	}
@@ -109,20 +106,17 @@ func (w *leaseWorld) begin(l Lock) *attempt {
 
 // gets waits until a Lock has returned a lease.
 func (w *leaseWorld) gets(a *attempt, name string) Lease {
-	w.Helper()
 	w.Holds(a.result, i18n.Same(name))
 	return a.lease
 }
 
 func (w *leaseWorld) holder(in ...*stage.Session) (Lease, *stage.Session) {
-	w.Helper()
 	l, s := w.open(in...)
 	return w.gets(w.begin(l), "the holder"), s
 }
 
 // waiter begins a Lock that waits.
 func (w *leaseWorld) waiter(name string) (*attempt, *stage.Session) {
-	w.Helper()
 	l, s := w.open()
 	a := w.begin(l)
 	w.Waits(a.result, s, i18n.Same(name))
@@ -131,14 +125,12 @@ func (w *leaseWorld) waiter(name string) (*attempt, *stage.Session) {
 
 // makeParent has a first holder make the parent of the nodes.
 func (w *leaseWorld) makeParent() {
-	w.Helper()
 	lease, _ := w.holder()
 	w.release(lease, "the first holder, which makes the parent,")
 	w.NothingLeft()
 }
 
 func (w *leaseWorld) release(l Lease, name string) {
-	w.Helper()
 	require.NoError(w, l.Unlock(bounded(w)), "Unlock of %s fails", name)
 }
 
@@ -151,7 +143,6 @@ func bounded(w *leaseWorld) context.Context {
 
 // lost waits until Lost of a lease is closed; what says why it must be.
 func (w *leaseWorld) lost(l Lease, what string) {
-	w.Helper()
 	select {
 	case <-l.Lost():
 	case <-time.After(stage.Patience):
@@ -275,7 +266,8 @@ func expiredLease(w *leaseWorld) {
 	w.NothingLeft()
 }
 
-// cutOff keeps all that a holder sends from the server, from different moments on.
+// cutOff keeps all that a holder sends from the server, from different moments on: a holder proves now and then that its
+// session lives, and the last proof may be old.
 func cutOff(w *leaseWorld) {
 	for _, quiet := range []time.Duration{0, 2 * time.Second, 5 * time.Second, 30 * time.Second} {
 		lease, s := w.holder()
@@ -304,10 +296,10 @@ func lateAnswer(w *leaseWorld) {
 	lease, s := w.holder()
 	next, _ := w.open()
 	a := w.begin(next)
-	late := w.Server.HoldReply(func(r zkserver.Request) bool { return r.Session == s.ID && !stage.ByClient(r.Op) })
+	late := w.Server.HoldReply(stage.Number(s, 1))
 	w.Hit(late, i18n.Same("the holder sends a request"))
 	back := w.CutOff(w.Server.Hold, s)
-	time.Sleep(6 * time.Second)
+	time.Sleep(6 * time.Second) // of the ten that the session lives without a packet
 	late.Release()
 	w.lost(lease, "the holder has been cut off for longer than its session")
 	require.Empty(w, a.result, "the next one has got the lock before the Lost of the holder was closed: two "+

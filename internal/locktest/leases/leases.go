@@ -12,8 +12,8 @@ import (
 
 // A Subject is a kind of lock that hands out leases: it takes a ctx, reports when it is lost, and has fencing tokens.
 type Subject struct {
-	// Open returns what makes the contenders of one client, which share what they may share. The
-	// session timeout is ten seconds, and on a ZooKeeper other than the embedded one 40.
+	// Open returns a function that makes the contenders of one client, which may share a Mutex. The
+	// session timeout is ten seconds; on a ZooKeeper other than the embedded one it is 40.
 	Open func(conn *zk.Conn, path string) func(name string) Lock
 	// ErrHeld is what TryLock returns, or wraps, if another contender holds the lock.
 	ErrHeld error

@@ -78,7 +78,6 @@ func spent(w *leaseWorld) {
 
 // curatorNode makes a node whose name is that of Curator's, and zk.Lock's, nodes. goes deletes it.
 func (w *leaseWorld) curatorNode() (goes func()) {
-	w.Helper()
 	admin := w.Session()
 	name := w.Path + "/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-"
 	node, err := admin.Create(name, nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))

@@ -20,13 +20,7 @@ import (
 // Failf fails the case.
 func (c *Case) Failf(format string, args ...any) {
 	c.Helper()
-	c.Fails(i18n.Textf(format, args...))
-}
-
-// Fails fails the case.
-func (c *Case) Fails(message i18n.Text) {
-	c.Helper()
-	c.failed("", message)
+	c.failed("", i18n.Textf(format, args...))
 }
 
 // NoError fails if there is an error.
@@ -132,7 +126,7 @@ func (c *Case) Has(list, some []string, format string, args ...any) {
 	}
 }
 
-// failed keeps a message with what was found, and ends the case.
+// failed keeps a message, with what was found below it, for the process that has asked, and ends the case.
 func (c *Case) failed(found, message i18n.Text) {
 	c.Helper()
 	if found.String() != "" {
@@ -149,7 +143,7 @@ func callersOfCase() string {
 	callers := make([]uintptr, 30)
 	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
 	var places []string
-	for more := true; more && len(places) < 3; {
+	for more := true; more && len(places) < 5; { // enough to come from a helper to the case
 		var f runtime.Frame
 		f, more = frames.Next()
 		if strings.Contains(f.Function, "zklock/") && !strings.Contains(f.Function, "internal/locktest/runner.") {

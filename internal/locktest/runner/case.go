@@ -25,9 +25,7 @@ type Case struct {
 func newCase(t *testing.T, name, about string) *Case { return &Case{T: t, Asked: name, About: about} }
 
 // In returns the case for the inside of a bubble, which has a testing.T of its own.
-func (c *Case) In(t *testing.T) *Case {
-	return newCase(t, c.Asked, c.About)
-}
+func (c *Case) In(t *testing.T) *Case { return newCase(t, c.Asked, c.About) }
 
 // Watched reports whether a watchdog watches the case, in a process of its own. If it
 // returns false the case runs in the process of the test.
@@ -181,7 +179,7 @@ func Plain(text string) Failure {
 	}
 	var places []string
 	for _, place := range parts["Error Trace"] {
-		if place = filepath.Base(strings.TrimSpace(place)); place != "" && place != "." && len(places) < 3 {
+		if place = filepath.Base(strings.TrimSpace(place)); place != "" && place != "." && len(places) < 5 {
 			places = append(places, place)
 		}
 	}

@@ -24,8 +24,8 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// A Judge has the cases of one test run by another process, which is the same test binary, started again for the same
-// test. The next case after one that fails gets a new process. Cases that pass share one.
+// A Judge has the cases of one test run by another process, the worker. That is the same test binary, started again for
+// the same test. The next case after one that fails gets a new process. Cases that pass share one.
 //
 // The process takes one request after the other from its standard input and writes reports to its standard output, each
 // on a line of its own that begins with a mark. Whatever else it prints belongs to the lock.
@@ -36,7 +36,7 @@ type Judge struct {
 	worker *worker // nil: none runs
 	asked  int     // how many cases worker has been asked for
 	inside bool    // cases run in this process
-	stuck  int     // cases in a row that did not end; after the first such case never 0 again
+	stuck  int     // cases in a row that did not end; after the first such case it is never less than 1
 }
 
 // A request asks for one case.
@@ -46,12 +46,12 @@ type request struct {
 	Stuck int    // index in limitsAfterStuck
 }
 
-// A report is a message of a case. There are several of one case, the last of
+// A report is a message of the worker on its case. A case sends several, the last of
 // which has Ended set, unless the process ends before.
 type report struct {
 	Begun    bool
 	Left     bool      // the case has run without a failure; it has not been cleaned up
-	Failures []Failure // then the process ends
+	Failures []Failure // if there are any, the process ends
 	Skipped  string
 	Stuck    bool // the case does not end
 	Ended    bool
@@ -75,11 +75,6 @@ var calls = struct {
 	sync.Mutex
 	n map[*testing.T]int // of suites, by test
 }{n: make(map[*testing.T]int)}
-
-// OnRealServer reports whether ZK names a ZooKeeper that is not the embedded one.
-func OnRealServer() bool {
-	return testenv.Elsewhere()
-}
 
 // New makes the judge of the cases that run carries out. In the process that runs the cases it
 // returns nil once all have been asked for, or if it is there for another call of New in the same
@@ -106,10 +101,10 @@ func New(t *testing.T, run func(c *Case)) *Judge {
 		return nil
 	}
 	j := &Judge{t: t, run: run, start: func() (*worker, error) {
-		return startWorker(t.Name(), suite, Launcher{thisBinary, func(*exec.Cmd) {}, kill})
+		return startWorker(t.Name(), suite, Launcher{Command: thisBinary, Started: func(*exec.Cmd) {}, Kill: kill})
 	}}
 	// A real server is shared by the tests of a process, and coverage is counted in this one.
-	j.inside = *here || testing.CoverMode() != "" || OnRealServer()
+	j.inside = *here || testing.CoverMode() != "" || testenv.Elsewhere()
 	t.Cleanup(j.Close)
 	return j
 }
@@ -143,7 +138,8 @@ func (j *Judge) Ask(name string) (v Verdict) {
 	if j.asked++; j.asked > casesOfWorker {
 		j.Close()
 	}
-	// Once, unless the case asks for another process, or the process ends before it begins the case.
+	// One round, unless the case asks for another process, or the process ends before it begins the case. Five are enough
+	// for any case: it may ask twice.
 	for range 5 {
 		if j.worker == nil {
 			w, err := j.start()
@@ -161,14 +157,16 @@ func (j *Judge) Ask(name string) (v Verdict) {
 			r.About = v.again
 			continue
 		}
-		if begun || !v.Failed() {
-			if v.Stuck {
-				j.stuck++
-			} else {
-				j.stuck = min(j.stuck, 1)
-			}
-			break
+		notBegun := v.Failed() && !begun
+		if notBegun {
+			continue
 		}
+		if v.Stuck {
+			j.stuck++
+		} else {
+			j.stuck = min(j.stuck, 1)
+		}
+		break
 	}
 	return v
 }
@@ -242,7 +240,7 @@ func startWorker(test, suite string, launch Launcher) (*worker, error) {
 // read turns the output of the process into reports.
 func (w *worker) read(out io.Reader, token string) {
 	defer close(w.reports)
-	lines := bufio.NewReaderSize(out, 1<<20)
+	lines := bufio.NewReaderSize(out, 1<<20) // bytes: no report is longer, and what is longer comes in parts
 	for {
 		line, err := lines.ReadSlice('\n')
 		if _, text, ok := bytes.Cut(line, []byte(token)); ok {
@@ -332,7 +330,7 @@ func (w *worker) close() {
 	}
 	w.ended = true
 	w.in.Close()
-	late := time.AfterFunc(30*time.Second, func() { w.kill(w.cmd) })
+	late := time.AfterFunc(30*time.Second, func() { w.kill(w.cmd) }) // a process that waits for its input ends at once
 	defer late.Stop()
 	for range w.reports { // until its output is closed, as Wait demands
 	}
@@ -351,7 +349,7 @@ const (
 type outputEnds struct {
 	mu   sync.Mutex
 	head []byte
-	tail []byte        // at most twice kept
+	tail []byte        // at most 2*kept bytes, so that Write need not cut it each time
 	n    int           // bytes written since the last take
 	over chan struct{} // closed when n is above flood
 	once sync.Once     // closes it

@@ -56,25 +56,25 @@ type stepLimits struct {
 // case spins ends soon. A lock that ends each case meets the first ones only: a right one uses a few
 // milliseconds of the processor between two steps.
 var limitsAfterStuck = []stepLimits{
-	{time.Second, 2000, 10000},
-	{300 * time.Millisecond, 200, 5000},
-	{100 * time.Millisecond, 50, 3000},
-	{60 * time.Millisecond, 20, 2000},
+	{processor: time.Second, idle: 2000, requests: 10000},
+	{processor: 300 * time.Millisecond, idle: 200, requests: 5000},
+	{processor: 100 * time.Millisecond, idle: 50, requests: 3000},
+	{processor: 60 * time.Millisecond, idle: 20, requests: 2000},
 }
 
 const (
-	tick          = 10 * time.Millisecond
-	stacksAfter   = 5 // ticks at which no goroutine could run, before their stacks are read
-	maxGoroutines = 50000
-	maxMemory     = 1 << 30 // bytes
+	tick          = 10 * time.Millisecond // between two looks of the watchdog
+	stacksAfter   = 5                     // ticks at which no goroutine could run, before their stacks are read
+	maxGoroutines = 50000                 // far more than any case of a right lock has
+	maxMemory     = 1 << 30               // bytes
 )
 
 // serve runs the cases that the other process asks for, until that closes the input.
 func serve(t *testing.T, token string, run func(c *Case)) {
 	os.Unsetenv(workerVariable) // a lock that starts processes must not start workers
 	self = &watchdog{out: os.Stdout, token: mark + token + " "}
-	os.Stdout = os.Stderr
-	debug.SetGCPercent(400) // a client of the library is born with 1.5 MB of garbage
+	os.Stdout = os.Stderr   // what the lock prints is no report
+	debug.SetGCPercent(400) // to make a client of the library leaves 1.5 MB of garbage
 	requests := make(chan request)
 	go func() {
 		in := bufio.NewScanner(os.Stdin)
@@ -96,14 +96,14 @@ func serve(t *testing.T, token string, run func(c *Case)) {
 }
 
 func (d *watchdog) say(r report) {
-	text, _ := json.Marshal(r)
+	text, _ := json.Marshal(r) // a report has nothing that cannot be encoded
 	d.out.WriteString("\n" + d.token + string(text) + "\n")
 }
 
 func (d *watchdog) begin(r request) {
 	d.mu.Lock()
-	d.active, d.limits, d.doing, d.failures, d.skip = true, limitsAfterStuck[r.Stuck], nil, nil, ""
-	d.again = ""
+	d.active, d.limits = true, limitsAfterStuck[r.Stuck]
+	d.doing, d.failures, d.skip, d.again = nil, nil, "", "" // what the case before has left
 	d.cases++
 	d.steps.Add(1)
 	d.mu.Unlock()
@@ -208,8 +208,8 @@ func (d *watchdog) watch() {
 		case read(goroutines) > maxGoroutines:
 			d.stuck(i18n.Textf("the lock has started more than %d goroutines", maxGoroutines))
 		case spent > 4*limits.processor, idle > limits.idle, // whatever the stacks say
-			spent > limits.processor && anyGoroutine(bubble.Stacks(), spins),
-			idle > 0 && idle%stacksAfter == 0 && !anyGoroutine(bubble.Stacks(), mayGoOn):
+			spent > limits.processor && anyGoroutine(bubble.Stacks(), spins),             // it spins
+			idle > 0 && idle%stacksAfter == 0 && !anyGoroutine(bubble.Stacks(), mayGoOn): // it hangs
 			d.mu.Lock()
 			goesOn := !d.active || d.steps.Load() != steps // since the stacks were read
 			d.mu.Unlock()

@@ -23,6 +23,7 @@ import (
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest/runner"
+	"example.com/zklock/internal/testenv"
 	"example.com/zklock/internal/wiretap"
 	"example.com/zklock/zkserver"
 )
@@ -53,10 +54,10 @@ type Needs struct {
 // Play plays a case against the ZooKeeper that ZK names.
 func Play(c *runner.Case, queue bool, needs Needs, run func(w *Stage)) {
 	zoo := Real(c.T)
-	if zoo != nil && (needs.Exact || needs.Calm) {
-		c.T.Skip(i18n.Text("needs exact control of the server, which only the embedded one gives (unset ZK)"))
-	}
 	if zoo != nil {
+		if needs.Exact || needs.Calm {
+			c.T.Skip(i18n.Text("needs exact control of the server, which only the embedded one gives (unset ZK)"))
+		}
 		playReal(c, zoo, queue, run)
 		return
 	}
@@ -67,10 +68,10 @@ func Play(c *runner.Case, queue bool, needs Needs, run func(w *Stage)) {
 		defer w.Left()
 
 		options := []zkserver.Option{zkserver.WithEpoch(3)} // a zxid does not fit in 32 bits
-		mostTime := 50 * time.Hour
-		if needs.Calm {
+		mostTime := 50 * time.Hour                          // of virtual time
+		if needs.Calm {                                     // a server agrees to a session timeout of two ticks or more
 			options = append(options, zkserver.WithTick(CalmTimeout/2))
-			mostTime *= 24
+			mostTime *= 24 // the longest such case lasts 40 days
 		}
 		w.Server = zkserver.New(options...) // not Run: a lock need not send the request that a case would hold
 		t.Cleanup(w.Server.Close)
@@ -100,7 +101,7 @@ var openOnce = sync.OnceValues(func() (*ensemble.Ensemble, error) {
 
 // Real returns the ZooKeeper that ZK names, nil if that is the embedded one.
 func Real(t require.TestingT) *ensemble.Ensemble {
-	if !runner.OnRealServer() {
+	if !testenv.Elsewhere() {
 		return nil
 	}
 	zoo, err := openOnce()
@@ -113,9 +114,7 @@ func Real(t require.TestingT) *ensemble.Ensemble {
 const afterwards = 10 * time.Minute
 
 // Contender is the name of contender i of a case in a message.
-func Contender(i int) i18n.Text {
-	return i18n.Textf("contender %s", i18n.Letter(i))
-}
+func Contender(i int) i18n.Text { return i18n.Textf("contender %s", i18n.Letter(i)) }
 
 // poll waits until ok returns true, in virtual time, and for no longer than patience. It reports
 // whether ok has. The pause between two calls of ok grows up to maxPause.
@@ -170,20 +169,18 @@ type Session struct {
 	ID  int64
 }
 
-// Sleeps reports whether the lock of the session sleeps on a watch: it has set one, and
-// each of its requests is answered.
+// Sleeps reports whether the lock of the session sleeps on a watch, and each of its requests is answered.
 func (s *Session) Sleeps() bool { return s.Tap.Armed() > 0 && s.Tap.Pending() == 0 }
 
 // Session opens a session that ends with the test.
-func (w *Stage) Session() *Session { w.Helper(); return w.SessionFor(bubble.SessionTimeout) }
+func (w *Stage) Session() *Session { return w.SessionFor(bubble.SessionTimeout) }
 
 // SessionFor is Session with another timeout.
 func (w *Stage) SessionFor(timeout time.Duration) *Session {
-	w.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
 	tap := wiretap.NewWithLog()
-	conn, err := w.zoo.Connect(ctx, ensemble.Options{SessionTimeout: timeout, Tap: tap, Buffer: 256 << 10})
+	conn, err := w.zoo.Connect(ctx, ensemble.Options{SessionTimeout: timeout, Tap: tap, Buffer: 256 << 10}) // bytes
 	require.NoError(w, err)
 	w.Cleanup(conn.Close)
 	return &Session{Conn: conn, Tap: tap, ID: conn.SessionID()}
@@ -192,9 +189,8 @@ func (w *Stage) SessionFor(timeout time.Duration) *Session {
 // Ordinary opens a session as most users of go-zookeeper do, with zk.Connect: in such a client a request can wait for
 // the next session. It has three servers, because in a client that has tried them all the waiting requests fail.
 func (w *Stage) Ordinary() *Session {
-	w.Helper()
 	tap := wiretap.NewWithLog()
-	conn := bubble.Connect(w, tap.Dialer(w.Server.Dial), 10*time.Second, bubble.Three, zk.WithMaxConnBufferSize(64<<10))
+	conn := bubble.Connect(w, tap.Dialer(w.Server.Dial), bubble.SessionTimeout, bubble.Three, zk.WithMaxConnBufferSize(64<<10))
 	w.Eventually("the client has a session", func() bool { return conn.State() == zk.StateHasSession })
 	return &Session{Conn: conn, Tap: tap, ID: conn.SessionID()}
 }
@@ -213,7 +209,6 @@ func (w *Stage) Aside(what string, f func() error) <-chan error {
 
 // Result waits for the result of an operation that must end.
 func (w *Stage) Result(ch <-chan error, what i18n.Text) error {
-	w.Helper()
 	select {
 	case err := <-ch:
 		return err
@@ -225,13 +220,11 @@ func (w *Stage) Result(ch <-chan error, what i18n.Text) error {
 
 // Holds waits until a contender has got the lock, and fails if its Lock fails or does not return.
 func (w *Stage) Holds(ch <-chan error, name i18n.Text) {
-	w.Helper()
 	w.NoError(w.Result(ch, i18n.Textf("Lock of %s", name)), "Lock of %s fails", name)
 }
 
 // Hit waits until a request meets a fault, and fails if none does.
 func (w *Stage) Hit(f *zkserver.Fault, what i18n.Text) {
-	w.Helper()
 	select {
 	case <-f.Hit():
 	case <-time.After(Patience):
@@ -241,7 +234,6 @@ func (w *Stage) Hit(f *zkserver.Fault, what i18n.Text) {
 
 // Waits waits until a contender sleeps on a watch. It fails if the contender gets the lock or an error instead.
 func (w *Stage) Waits(ch <-chan error, s *Session, name i18n.Text) {
-	w.Helper()
 	w.Sleeps(s, name, func() bool { return len(ch) > 0 })
 	if len(ch) > 0 {
 		w.NoError(<-ch, "%s must wait, and Lock fails", name)
@@ -252,7 +244,6 @@ func (w *Stage) Waits(ch <-chan error, s *Session, name i18n.Text) {
 // Sleeps waits until a contender that must wait sleeps on a watch, or in reports that it has got the lock. It fails if
 // neither happens.
 func (w *Stage) Sleeps(s *Session, name i18n.Text, in func() bool) {
-	w.Helper()
 	before := s.Tap.Counts().Total()
 	if bubble.Until(w.settle, func() bool { return in() || s.Sleeps() }) {
 		return
@@ -266,7 +257,6 @@ func (w *Stage) Sleeps(s *Session, name i18n.Text, in func() bool) {
 
 // Eventually waits until ok returns true, and fails if it does not in time.
 func (w *Stage) Eventually(what i18n.Text, ok func() bool) {
-	w.Helper()
 	w.Await(ok, "never happens: %s%s", what)
 }
 
@@ -279,7 +269,6 @@ func (w *Stage) WaitFor(d time.Duration, ok func() bool) {
 
 // WaitUntil is Eventually with a message of its own. It polls, because a real server announces no change.
 func (w *Stage) WaitUntil(ok func() bool, format string, args ...any) {
-	w.Helper()
 	if !bubble.Until(w.settle, ok) {
 		w.Failf(format, args...)
 	}
@@ -287,7 +276,6 @@ func (w *Stage) WaitUntil(ok func() bool, format string, args ...any) {
 
 // Await is WaitUntil with a message whose last argument is Why.
 func (w *Stage) Await(ok func() bool, format string, args ...any) {
-	w.Helper()
 	if !bubble.Until(w.settle, ok) {
 		w.Failf(format, append(args, w.Why())...)
 	}
@@ -355,20 +343,17 @@ func (w *Stage) watched(watch zkserver.Watch) i18n.Text {
 
 // Expire ends a session behind its client's back.
 func (w *Stage) Expire(s *Session) {
-	w.Helper()
 	_, err := w.zoo.EndSession(s.Tap, s.ID)
 	require.NoError(w, err)
 }
 
 // Renewed waits until a client has another session than it began with.
 func (w *Stage) Renewed(s *Session, what i18n.Text) {
-	w.Helper()
 	w.Eventually(what, func() bool { return s.SessionID() != 0 && s.SessionID() != s.ID && s.State() == zk.StateHasSession })
 }
 
 // Nodes lists the nodes of contenders: those below the lock's path, and the one at the path if it is ephemeral.
 func (w *Stage) Nodes() (nodes []string) {
-	w.Helper()
 	defer func() {
 		nodes = slices.DeleteFunc(nodes, func(node string) bool { return slices.Contains(w.Others, node) })
 	}()
@@ -408,13 +393,11 @@ func (w *Stage) NodesOf(s *Session) []string {
 // NothingLeft fails if the lock has left a node. Watches that are left cost
 // something and block nobody: NoWatches looks for them.
 func (w *Stage) NothingLeft() {
-	w.Helper()
 	w.NoNodes("every contender has let go, and the lock leaves a node behind: it blocks every contender that comes later")
 }
 
 // NoWatches fails if the lock has left a watch, where that can be seen.
 func (w *Stage) NoWatches() {
-	w.Helper()
 	if w.Server == nil {
 		return
 	}
@@ -428,7 +411,6 @@ func (w *Stage) NoWatches() {
 
 // Parents makes all nodes above the lock's; the last has that acl.
 func (w *Stage) Parents(conn *zk.Conn, acl []zk.ACL) {
-	w.Helper()
 	dir := path.Dir(w.Path)
 	for i := 1; i <= len(dir); i++ {
 		if i < len(dir) && dir[i] != '/' {
@@ -446,7 +428,6 @@ func (w *Stage) Parents(conn *zk.Conn, acl []zk.ACL) {
 
 // DeleteParent deletes the parent, once it is empty. A real server may have done so: it is a container.
 func (w *Stage) DeleteParent(s *Session) {
-	w.Helper()
 	w.Eventually(i18n.Same("the parent can be deleted"), func() bool {
 		err := s.Delete(w.Path, -1)
 		return err == nil || w.Server == nil && errors.Is(err, zk.ErrNoNode)
@@ -455,7 +436,6 @@ func (w *Stage) DeleteParent(s *Session) {
 
 // NoNodes fails if a contender has a node, and keeps it for longer than it may.
 func (w *Stage) NoNodes(message i18n.Text) {
-	w.Helper()
 	w.WaitWhileKept(0)
 	w.Empty(w.Nodes(), "%s", message)
 }
@@ -470,7 +450,6 @@ func (w *Stage) WaitWhileKept(n int) {
 // GoesOn is the condition of a loop over the requests of one operation. It fails, and never returns
 // false, if there are too many.
 func (w *Stage) GoesOn(n int) bool {
-	w.Helper()
 	if n > 100 {
 		w.Failf("the lock polls: it sends more than 100 requests for one operation")
 	}
@@ -480,7 +459,6 @@ func (w *Stage) GoesOn(n int) bool {
 // Meets waits until a request meets a fault, and returns true. If the session's contender sleeps on a watch before
 // that, no request will come, and Meets returns false.
 func (w *Stage) Meets(f *zkserver.Fault, s *Session, what i18n.Text) (met bool) {
-	w.Helper()
 	w.Eventually(what, func() bool {
 		met = len(f.Hit()) > 0
 		return met || s.Sleeps()
@@ -491,7 +469,6 @@ func (w *Stage) Meets(f *zkserver.Fault, s *Session, what i18n.Text) (met bool) 
 // Goes ends the session of a waiter, and keeps its client from coming back. What
 // its Lock does then is of no interest: it may return, wait, or try again.
 func (w *Stage) Goes(s *Session) {
-	w.Helper()
 	if w.Server == nil {
 		s.Close()
 		return
@@ -500,9 +477,12 @@ func (w *Stage) Goes(s *Session) {
 	require.True(w, w.Server.Expire(s.ID))
 }
 
+// A MakeFault makes a fault that meets the next request for which when returns true, such as zkserver.Server.Hold.
+type MakeFault = func(when func(zkserver.Request) bool) *zkserver.Fault
+
 // CutOff makes a fault meet the requests that the client of a session sends, on this connection and on
 // later ones, until back is called: requests of the kinds ops, or all if there are no ops.
-func (w *Stage) CutOff(fault func(func(zkserver.Request) bool) *zkserver.Fault, s *Session, ops ...jute.Op) (back func()) {
+func (w *Stage) CutOff(fault MakeFault, s *Session, ops ...jute.Op) (back func()) {
 	return fault(Sent(s, ops...)).Every().Release
 }
 
@@ -528,10 +508,8 @@ func (w *Stage) Rest() {
 	}
 }
 
-// NoGoroutines fails if a goroutine of the lock is left though its client has been
-// connected for long. It is always true of a real server, whose time is not virtual.
+// NoGoroutines fails if a goroutine of the lock is left though its client has long been connected. It skips a real server.
 func (w *Stage) NoGoroutines() {
-	w.Helper()
 	if w.Server != nil && !w.waitForLock(afterwards) {
 		w.Failf(
 			"the lock leaks a goroutine: every contender has let go, its client has been connected for %v since, and the "+
@@ -541,7 +519,6 @@ func (w *Stage) NoGoroutines() {
 
 // Parent makes all nodes above the contenders', which anybody may change.
 func (w *Stage) Parent() {
-	w.Helper()
 	w.Parents(w.Session().Conn, zk.WorldACL(zk.PermAll))
 	if w.Queue {
 		_, err := w.Session().Create(w.Path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
