@@ -13,8 +13,9 @@
 //	hints.md      three headings "## Hint 1" to "## Hint 3"; they stop before the answer
 //	.solution/    lock.go, unless the solution is a step's: the entry's answer says
 //	              which file it is
-//	mutants/      at least five files: the case that kills the mutant, perhaps more such cases
-//	              (also:) and words of the message (says:), a text of the solution, its replacement
+//	mutants/      at least five files, each for a wrong solution: a case that it fails (case:), perhaps
+//	              more such cases (also:) and words of a message (says:), then a text of our solution,
+//	              and what the wrong one has in its place
 //
 // Each exercise up to 10 also has a page in docs/exercises/primers, a program in cmd/primers, and
 // stages (stages.go). Its package has a name of its own, by which grade recognises a student's folder.

@@ -37,7 +37,7 @@ func serveDying(args []string) {
 			for {
 			}
 		case "prints":
-			for range 1 << 13 {
+			for range 1 << 13 { // more than maxOutput, so that no line of ours is read after these
 				fmt.Println("no line of ours")
 			}
 		}
@@ -50,7 +50,7 @@ func serveDying(args []string) {
 	os.Exit(0)
 }
 
-// TestAnEngineThatDiesCostsOneAnswer: the answers after it are played all the same.
+// TestAnEngineThatDiesCostsOneAnswer: the answers after it are played all the same. serveDying says what each one does.
 func TestAnEngineThatDiesCostsOneAnswer(t *testing.T) {
 	t.Parallel()
 	played, why, err := playLinks(t.Context(), generous, dyingArg, map[int]string{1: "", 2: "panics", 3: "", 4: "exits", 6: "prints"})

@@ -162,7 +162,9 @@ func Plain(text string) Failure {
 	if !strings.Contains(text, "\tError Trace:\t") {
 		return Failure{Text: i18n.Same(text)}
 	}
-	parts := make(map[string][]string)
+
+	// Testify prints a label, such as "Error:", and its text in the columns after it, on one or several lines.
+	parts := make(map[string][]string) // the lines of each label
 	label := ""
 	for line := range strings.Lines(text) {
 		fields := strings.SplitN(strings.TrimRight(line, "\n"), "\t", 3)
@@ -179,7 +181,8 @@ func Plain(text string) Failure {
 	}
 	var places []string
 	for _, place := range parts["Error Trace"] {
-		if place = filepath.Base(strings.TrimSpace(place)); place != "" && place != "." && len(places) < 5 {
+		place = filepath.Base(strings.TrimSpace(place))
+		if place != "." && len(places) < 5 { // "." is the base of an empty line
 			places = append(places, place)
 		}
 	}

@@ -47,9 +47,10 @@ func died(output string, state *os.ProcessState, left bool) i18n.Text {
 
 // leakedAt returns where a goroutine that is left waits.
 func leakedAt(stacks string) i18n.Text {
-	if place := stackOf(stacks, func(block string) bool {
-		return strings.Contains(block, "synctest bubble") && !strings.Contains(block, "testing/synctest.Test(")
-	}); place != "" {
+	inside := func(block string) bool { // and not the goroutine that has made the bubble
+		return strings.Contains(block, inBubble) && !strings.Contains(block, "testing/synctest.Test(")
+	}
+	if place := stackOf(stacks, inside); place != "" {
 		return i18n.Textf(" in %s", place)
 	}
 	return ""
@@ -66,17 +67,19 @@ func stackOf(stacks string, wanted func(block string) bool) string {
 		if !ok || !wanted(block) {
 			continue
 		}
-		lines := strings.Split(frames, "\n")
+		lines := strings.Split(frames, "\n") // two for each frame: the function with its arguments, and its file
 		for i := 0; i+1 < len(lines); i += 2 {
 			function, file := lines[i], strings.TrimSpace(lines[i+1])
-			if i := strings.LastIndex(function, "("); i > 0 {
-				function = function[:i]
+			if arguments := strings.LastIndex(function, "("); arguments > 0 {
+				function = function[:arguments]
 			}
 			file, _, _ = strings.Cut(file, " +0x")
 			if function == "" || strings.HasPrefix(function, "created by ") || ofOthers(function) {
 				continue
 			}
-			return fmt.Sprintf("%s (%s)", function[strings.LastIndex(function, "/")+1:], file[strings.LastIndexAny(file, `/\`)+1:])
+			shortName := function[strings.LastIndex(function, "/")+1:]
+			shortFile := file[strings.LastIndexAny(file, `/\`)+1:]
+			return fmt.Sprintf("%s (%s)", shortName, shortFile)
 		}
 	}
 	return ""
@@ -86,18 +89,23 @@ func stackOf(stacks string, wanted func(block string) bool) string {
 // have no dot, or of what a lock is tested with.
 func ofOthers(function string) bool {
 	first, _, slash := strings.Cut(function, "/")
-	if !slash {
+	if !slash { // a path of one element: the standard library, or a program's main package
 		first, _, _ = strings.Cut(function, ".")
 		return first != "main" && first != "command-line-arguments"
 	}
-	if !strings.Contains(first, ".") || strings.HasPrefix(function, "github.com/go-zookeeper/") || strings.HasPrefix(function, "github.com/stretchr/") {
-		return true
-	}
-	function, ours := strings.CutPrefix(function, "example.com/zklock/")
-	return ours && slices.ContainsFunc([]string{
-		"internal/locktest.", "internal/locktest/runner.", "internal/locktest/stage.", "internal/locktest/leases.", "internal/grader/suites.",
-		"internal/bubble.", "zkserver.", "internal/wiretap.", "internal/jute.", "internal/ensemble.", "zklock/zkconn.",
-	}, func(tested string) bool { return strings.HasPrefix(function, tested) })
+	isStandard := !strings.Contains(first, ".")
+	hasPrefix := func(prefix string) bool { return strings.HasPrefix(function, prefix) }
+	return isStandard || slices.ContainsFunc(testedWith, hasPrefix)
+}
+
+// testedWith are the packages with which a lock is tested.
+var testedWith = []string{
+	"github.com/go-zookeeper/", "github.com/stretchr/",
+	"example.com/zklock/internal/locktest.", "example.com/zklock/internal/locktest/runner.",
+	"example.com/zklock/internal/locktest/stage.", "example.com/zklock/internal/locktest/leases.",
+	"example.com/zklock/internal/grader/suites.", "example.com/zklock/internal/bubble.", "example.com/zklock/zkserver.",
+	"example.com/zklock/internal/wiretap.", "example.com/zklock/internal/jute.", "example.com/zklock/internal/ensemble.",
+	"example.com/zklock/zklock/zkconn.",
 }
 
 // InLock reports whether a goroutine is in a function of the lock; those that run the tests do not
@@ -171,7 +179,7 @@ func anyGoroutine(stacks string, matches func(state, frames string) bool) bool {
 	return false
 }
 
-const inBubble = "synctest bubble"
+const inBubble = "synctest bubble" // in the state of a goroutine
 
 // spins reports whether a goroutine of the bubble runs, or could run.
 func spins(state, _ string) bool {

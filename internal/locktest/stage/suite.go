@@ -46,9 +46,9 @@ type TestCase[W any] struct {
 	Exact bool // needs the embedded server's control
 	Calm  bool // needs sessions of twenty minutes, which send so little that a day costs next to nothing
 	Bare  bool // the parents of the lock's node are not there yet
-	Queue bool // needs a queue with a node for each contender
-	// Single needs one node for all contenders.
-	Single bool
+
+	Queue  bool // needs a queue with a node for each contender
+	Single bool // needs one node for all contenders
 }
 
 // A Plan is a suite that can run.
@@ -72,21 +72,25 @@ func (p Plan) Needs(there bool, missing string) Plan {
 // Add adds a case that makes its world itself.
 func (p *Plan) Add(name i18n.Text, group Group, run func(c *runner.Case)) {
 	if p.run == nil {
-		p.Groups, p.Glosses, p.run = make(map[string]Group), make(map[string]string), make(map[string]func(c *runner.Case))
+		p.Groups = make(map[string]Group)
+		p.Glosses = make(map[string]string)
+		p.run = make(map[string]func(c *runner.Case))
 	}
 	key := name.String()
-	p.Names, p.Groups[key], p.Glosses[key], p.run[key] = append(p.Names, key), group, name.In(i18n.Chinese), run
+	p.Names = append(p.Names, key)
+	p.Groups[key], p.Glosses[key], p.run[key] = group, name.In(i18n.Chinese), run
 }
 
-// NewPlan makes a Plan of the cases for which keep returns true. Each runs on a Stage; enter makes of it
-// what the case takes. A strict one fails a case that leaves a goroutine.
+// NewPlan makes a Plan of the cases for which keep returns true. Each runs on a Stage, of which enter makes the W that
+// the case takes. If queue is set, the path of the lock is the parent of its nodes. A strict plan fails a case that leaves
+// a goroutine.
 func NewPlan[W any](cases []TestCase[W], keep func(TestCase[W]) bool, queue, strict bool, enter func(w *Stage) W) (p Plan) {
 	for _, t := range cases {
 		if !keep(t) {
 			continue
 		}
 		p.Add(t.Name, t.Group, func(c *runner.Case) {
-			Play(c, queue, Needs{t.Exact, t.Calm, strict}, func(w *Stage) {
+			Play(c, queue, Needs{Exact: t.Exact, Calm: t.Calm, Strict: strict}, func(w *Stage) {
 				if !t.Bare {
 					w.Parent()
 				}
