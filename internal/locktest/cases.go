@@ -255,7 +255,7 @@ func LongHold(w *World) {
 	all = w.Nodes()
 
 	// Weeks pass, in longer and longer steps. A lock that also looks now and then, besides its watch, need not be played
-	// for so long: it has looked often enough after half a minute, if it looks each millisecond; after three hours, if it
+	// for all of that time: it has looked often enough after half a minute, if it looks each millisecond; after three hours, if it
 	// looks each second or two.
 	looksEnough := func(s *Session) bool {
 		looks := len(stage.RequestsOf(s))

@@ -73,7 +73,7 @@ const (
 func serve(t *testing.T, token string, run func(c *Case)) {
 	os.Unsetenv(workerVariable) // a lock that starts processes must not start workers
 	self = &watchdog{out: os.Stdout, token: mark + token + " "}
-	os.Stdout = os.Stderr   // what the lock prints is no report
+	os.Stdout = os.Stderr   // what the lock prints is not a report
 	debug.SetGCPercent(400) // to make a client of the library leaves 1.5 MB of garbage
 	requests := make(chan request)
 	go func() {
