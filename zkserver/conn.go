@@ -144,7 +144,6 @@ func signal(ch chan struct{}) {
 	}
 }
 
-// sendEventLocked queues a watch event.
 func (c *conn) sendEventLocked(event jute.EventType, path string) {
 	if c.dead || c.ending {
 		return
@@ -217,8 +216,9 @@ func (c *conn) flush() bool {
 		if err != nil {
 			return false
 		}
-		if c.spare = batch; cap(batch) > maxBacklog {
-			c.spare = nil
+		c.spare = batch
+		if cap(batch) > maxBacklog {
+			c.spare = nil // the memory of a long backlog is not kept
 		}
 	}
 }
@@ -288,7 +288,6 @@ func frameReady(r *bufio.Reader) bool {
 	return r.Buffered()-4 >= int(binary.BigEndian.Uint32(head))
 }
 
-// backlog is how many bytes wait to be sent.
 func (c *conn) backlog() int {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()

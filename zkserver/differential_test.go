@@ -76,7 +76,6 @@ func (p *player) say(format string, args ...any) {
 	p.received = append(p.received, fmt.Sprintf(format, args...))
 }
 
-// connect gives client i a new session.
 func (p *player) connect(i int) {
 	c := p.tg.dial()
 	resp, err := c.handshake(jute.ConnectRequest{TimeoutMs: longest, Password: make([]byte, 16)})
@@ -120,6 +119,7 @@ func play(t require.TestingT, tg *target, root string, steps []step) []string {
 	for i := range p.conns {
 		p.connect(i)
 	}
+
 	for _, st := range steps {
 		p.say("%v", st)
 		p.playStep(st, root)
@@ -149,10 +149,12 @@ func (p *player) recordWord(word string) {
 	var ofClients, lines []string
 	for line := range strings.Lines(p.tg.askWord(word)) {
 		line = strings.TrimSuffix(line, "\n")
-		if strings.HasPrefix(line, " ") {
+		switch {
+		case strings.HasPrefix(line, " "):
 			ofClients = append(ofClients, valuesOfClient.ReplaceAllString(line, "…"))
-		} else if line = values.ReplaceAllString(line, "…"); !strings.Contains(line, "_per_namespace") { // of those that have been written to
-			lines = append(lines, line)
+		case strings.Contains(line, "_per_namespace"): // only those namespaces that have been written to
+		default:
+			lines = append(lines, values.ReplaceAllString(line, "…"))
 		}
 	}
 	slices.Sort(ofClients)
@@ -240,7 +242,6 @@ func (p *player) statText(d *jute.Decoder) string {
 	return text + fmt.Sprintf(" len %d children %d times %v}", s.DataLength, s.NumChildren, s.Ctime > 0 && s.Mtime > 0)
 }
 
-// bodyText returns the body of a reply as text.
 func (p *player) bodyText(op jute.Op, code jute.Code, d *jute.Decoder) string {
 	if code != jute.OK {
 		return ""
@@ -385,7 +386,6 @@ var someACLs = []string{
 	" acl auth::rwcda", " acl nonsense:x:rwcda", ` acl ""`,
 }
 
-// among draws one of some.
 func among[T any](t *rapid.T, label string, some ...T) T {
 	return rapid.SampledFrom(some).Draw(t, label)
 }
@@ -408,7 +408,7 @@ func watchedPath(t *rapid.T) string {
 	return anyPath(t)
 }
 
-func drawVersion(t *rapid.T) string { // "": any version fulfils it
+func drawVersion(t *rapid.T) string { // "", for any version, is twice as likely as each of the others
 	return among(t, "version", "", "", " version 0", " version 1", " version 2")
 }
 
@@ -436,14 +436,12 @@ func drawWrite(t *rapid.T) string {
 // nullList is the body of a setWatches: a zxid, a null list, and empty ones.
 const nullList = "0000000000000000ffffffff0000000000000000000000000000000000000000"
 
-// sequence generates the steps of some clients.
 func sequence() *rapid.Generator[[]step] {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) step {
 		return step{rapid.IntRange(0, clients-1).Draw(t, "client"), drawText(t)}
 	}), 1, 30)
 }
 
-// drawText draws the text of a step.
 func drawText(t *rapid.T) string {
 	switch kind := rapid.IntRange(0, 45).Draw(t, "kind"); { // a case's share of the 46 is how often it is drawn
 	case kind < 18:

@@ -324,10 +324,9 @@ var variants = map[Op][]Op{
 // means the children of /locks. The name of a sequential node has no number yet in its create. An empty
 // pattern means any path, or none, as in a handshake or a ping; AnyOp means any request.
 //
-// OpCreate means a create of any kind (create2, createContainer, createTTL), or a multi whose
-// first part is a create, as all creates of a zklock.Mutex are but its first. OpDelete also
-// means a multi whose first part is a delete. OpGetChildren and OpSetWatches mean both forms
-// that these have on the wire. On panics if the pattern is malformed.
+// OpCreate means a create of any kind (create2, createContainer, createTTL), or a multi whose first part is a create,
+// as all creates of a zklock.Mutex are but its first. OpDelete also means a multi whose first part is a delete.
+// OpGetChildren and OpSetWatches mean both forms that these have on the wire. On panics if the pattern is malformed.
 func On(op Op, pattern string) Condition {
 	if _, err := path.Match(pattern, ""); err != nil {
 		panic("zkserver: the pattern " + pattern + " is malformed")
@@ -345,8 +344,7 @@ func On(op Op, pattern string) Condition {
 	}
 }
 
-// From is c with one more condition: the request comes from this session. The number is
-// that of zk.Conn's SessionID.
+// From is c with one more condition: the request comes from this session. The number is that of zk.Conn's SessionID.
 func (c Condition) From(session int64) Condition {
 	return func(r Request) bool { return r.Session == session && c(r) }
 }

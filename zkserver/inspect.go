@@ -92,8 +92,7 @@ func (s *Server) Sessions() []Session {
 	return out
 }
 
-// Ephemerals returns the paths of a session's ephemeral nodes, sorted, or false
-// if there is no such session.
+// Ephemerals returns the paths of a session's ephemeral nodes, sorted, or false if there is no such session.
 func (s *Server) Ephemerals(session int64) ([]string, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,8 +102,7 @@ func (s *Server) Ephemerals(session int64) ([]string, bool) {
 	return nil, false
 }
 
-// A Watch has been set and has not fired. A watch of addWatch counts as two, one with
-// Children and one without.
+// A Watch has been set and has not fired. A watch of addWatch counts as two, one with Children and one without.
 type Watch struct {
 	Path       string
 	Children   bool // of the list of children; else of the node itself

@@ -16,10 +16,9 @@ var errStopped = fmt.Errorf("zkserver: server stopped: %w", syscall.ECONNREFUSED
 // noticeTimeout is how long Start waits for a client to see that its connection is broken.
 const noticeTimeout = time.Second
 
-// Addr returns the address at which the server listens, such as "127.0.0.1:41234": a port on
-// loopback, chosen by the system when Addr is called first. It panics if it cannot listen, as
-// package httptest does. Not for use in a testing/synctest bubble, where time stops while a socket
-// is waited for: use Dial there.
+// Addr returns the address at which the server listens, such as "127.0.0.1:41234": a port on loopback, chosen by the
+// system when Addr is called first. It panics if it cannot listen, as package httptest does. Not for use in a
+// testing/synctest bubble, where time stops while a socket is waited for: use Dial there.
 func (s *Server) Addr() string {
 	s.mu.Lock()
 	addr := s.addr
@@ -111,9 +110,8 @@ func (s *Server) Dial(network, address string, timeout time.Duration) (net.Conn,
 	return &clientEnd{Conn: client, seen: seen}, nil
 }
 
-// Serve takes over a connection from a client and returns at once: Dial for
-// a caller that brings its own line. The server closes nc when it is done
-// with it. After Close it returns ErrClosed and leaves nc alone.
+// Serve takes over a connection from a client and returns at once: Dial for a caller that brings its own line. The
+// server closes nc when it is done with it. After Close it returns ErrClosed and leaves nc alone.
 func (s *Server) Serve(nc net.Conn) error { return s.serve(nc, "") }
 
 // A clientEnd is that of a pipe. Its client closes it when it has seen that the pipe is broken.

@@ -6,8 +6,7 @@ import "example.com/zklock/internal/jute"
 // the name that ZooKeeper's documentation uses.
 type Op = jute.Op
 
-// The requests that clients send. OpConnect is the handshake, which has no
-// number on the wire, and no path.
+// The requests that clients send. OpConnect is the handshake, which has no number on the wire, and no path.
 const (
 	AnyOp             Op = 0 // for On: every request
 	OpConnect            = jute.OpConnect
@@ -62,11 +61,10 @@ const (
 	CodeNoWatcher               = jute.ErrNoWatcher
 )
 
-// A Stat is what the server keeps of a node besides its data. Its fields are those of ZooKeeper:
-// Czxid, Mzxid, Pzxid (the transactions that made the node, that changed its data last, and its
-// list of children), Ctime and Mtime (in ms since 1970), Version, Cversion, Aversion (the changes
-// of the data, of the list of children, of the ACL), EphemeralOwner (the session that the node ends
-// with, or 0), DataLength (in bytes) and NumChildren.
+// A Stat is what the server keeps of a node besides its data. Its fields are those of ZooKeeper: Czxid, Mzxid, Pzxid
+// (the transactions that made the node, that changed its data last, and its list of children), Ctime and Mtime (in ms
+// since 1970), Version, Cversion, Aversion (the changes of the data, of the list of children, of the ACL),
+// EphemeralOwner (the session that the node ends with, or 0), DataLength (in bytes) and NumChildren.
 type Stat = jute.Stat
 
 // An ACL grants the permissions Perms (read 1, write 2, create 4, delete 8,

@@ -139,7 +139,8 @@ func (c *conn) executeCloseSession(jute.Op, *jute.Decoder, *jute.Encoder) jute.C
 
 func (c *conn) executeAuth(_ jute.Op, d *jute.Decoder, _ *jute.Encoder) jute.Code {
 	var r jute.AuthPacket
-	if r.Decode(d); d.Err() != nil {
+	r.Decode(d)
+	if d.Err() != nil {
 		return jute.ErrMarshalling
 	}
 	if !c.authenticate(&r) {
@@ -178,9 +179,13 @@ func (c *conn) executeSetWatches(op jute.Op, d *jute.Decoder, _ *jute.Encoder) j
 func (c *conn) executeAddWatch(_ jute.Op, d *jute.Decoder, body *jute.Encoder) jute.Code {
 	var r jute.AddWatch
 	r.Decode(d)
-	mode, known := map[int32]watchMode{jute.ModePersistent: persistent, jute.ModePersistentRecursive: recursive}[r.Mode]
-	if d.Err() != nil || !known {
+	isKnown := r.Mode == jute.ModePersistent || r.Mode == jute.ModePersistentRecursive
+	if d.Err() != nil || !isKnown {
 		return jute.ErrMarshalling
+	}
+	mode := persistent
+	if r.Mode == jute.ModePersistentRecursive {
+		mode = recursive
 	}
 	c.s.addWatchLocked(c, r.Path, mode)
 	body.Int32(0) // an error code, besides the one in the header
@@ -251,7 +256,8 @@ func (c *conn) executeWhoAmI(_ jute.Op, _ *jute.Decoder, body *jute.Encoder) jut
 // executeCheckOrRemoveWatches answers checkWatches and removeWatches.
 func (c *conn) executeCheckOrRemoveWatches(op jute.Op, d *jute.Decoder, _ *jute.Encoder) jute.Code {
 	var r jute.PathType
-	if r.Decode(d); d.Err() != nil || r.Type < jute.WatcherChildren || r.Type > jute.WatcherAny {
+	r.Decode(d)
+	if d.Err() != nil || r.Type < jute.WatcherChildren || r.Type > jute.WatcherAny {
 		return jute.ErrMarshalling
 	}
 	checkOrRemove := func(w *watchTable, kind int32) (found bool) {
@@ -280,7 +286,8 @@ func javaTrim(s string) string {
 func (c *conn) executeRead(op jute.Op, d *jute.Decoder, body *jute.Encoder) jute.Code {
 	s := c.s
 	var r jute.PathWatch
-	if r.Decode(d); d.Err() != nil {
+	r.Decode(d)
+	if d.Err() != nil {
 		return jute.ErrMarshalling
 	}
 	if op == jute.OpExists && strings.IndexByte(r.Path, 0) >= 0 {
@@ -395,7 +402,8 @@ type multiPart struct {
 func decodeMulti(d *jute.Decoder) (parts []multiPart, ok bool) {
 	for {
 		var h jute.MultiHeader
-		if h.Decode(d); d.Err() != nil || h.Done {
+		h.Decode(d)
+		if d.Err() != nil || h.Done {
 			return parts, d.Err() == nil
 		}
 		switch h.Op {

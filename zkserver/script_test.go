@@ -9,10 +9,9 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
-// A step is one thing that one of the clients does, as a script and a failing
-// sequence have it: the client's number, a request, its path, and its arguments,
-// each with its name before it. A word with blanks or unprintable characters is quoted
-// as in Go; ~ is the node that a script works on. Three lines are not requests of ZooKeeper:
+// A step is one thing that one of the clients does, as a script and a failing sequence have it: the client's number, a
+// request, its path, and its arguments, each with its name before it. A word with blanks or unprintable characters is
+// quoted as in Go; ~ is the node that a script works on. Three lines are not requests of ZooKeeper:
 //
 //	reconnect setWatches …   on a new connection, the session's watches are set again
 //	wrongPassword            another client asks for the session, and does not know its password
@@ -24,7 +23,6 @@ type step struct {
 
 func (s step) String() string { return fmt.Sprintf("%d %s", s.client, s.text) }
 
-// split returns the words of a request.
 func split(text string) (words []string) {
 	for text = strings.TrimLeft(text, " "); text != ""; text = strings.TrimLeft(text, " ") {
 		word, rest, _ := strings.Cut(text, " ")

@@ -65,9 +65,8 @@ type Server struct {
 // An Option changes a new Server.
 type Option func(*Server)
 
-// WithTick sets the tick, the grain of session expiry; the default is 2 s. Session timeouts are
-// clamped to between 2 and 20 ticks. A client has 10 s for its handshake, or a tick if that is
-// longer. It panics if tick is not positive.
+// WithTick sets the tick, the grain of session expiry; the default is 2 s. Session timeouts are clamped to between 2
+// and 20 ticks. A client has 10 s for its handshake, or a tick if that is longer. It panics if tick is not positive.
 func WithTick(tick time.Duration) Option {
 	if tick <= 0 {
 		panic("zkserver: a tick must be positive")
@@ -75,17 +74,15 @@ func WithTick(tick time.Duration) Option {
 	return func(s *Server) { s.tick = tick }
 }
 
-// WithRefusal sets a function that is called whenever the server refuses a client that has seen a
-// later transaction than the server has, which happens if a server has lost its data. The client
-// gets no reason: its connection is closed, as by a real server. f is called with the server
-// locked: it must not call the server, and must not block.
+// WithRefusal sets a function that is called whenever the server refuses a client that has seen a later transaction
+// than the server has, which happens if a server has lost its data. The client gets no reason: its connection is
+// closed, as by a real server. f is called with the server locked: it must not call the server, and must not block.
 func WithRefusal(f func()) Option {
 	return func(s *Server) { s.refuses = f }
 }
 
-// WithTTL lets clients make nodes with a time to live (createTTL), which a real
-// server refuses, too, unless its configuration has extendedTypesEnabled=true.
-// Such a node goes when it has no children and has not been changed in its
+// WithTTL lets clients make nodes with a time to live (createTTL), which a real server refuses, too, unless its
+// configuration has extendedTypesEnabled=true. Such a node goes when it has no children and has not been changed in its
 // time; like containers it is looked for once a minute, and by ReapContainers.
 func WithTTL() Option { return func(s *Server) { s.withTTL = true } }
 
@@ -93,9 +90,8 @@ func WithTTL() Option { return func(s *Server) { s.withTTL = true } }
 // default is 0. From epoch 1 on a zxid does not fit in 32 bits.
 func WithEpoch(epoch int32) Option { return func(s *Server) { s.epoch = int64(epoch) } }
 
-// WithWords sets the four-letter words that are answered, as 4lw.commands.whitelist
-// does in the configuration of a real server; the default of both is srvr alone.
-// "*" means all: conf, cons, envi, isro, mntr, ruok, srvr, stat.
+// WithWords sets the four-letter words that are answered, as 4lw.commands.whitelist does in the configuration of a real
+// server; the default of both is srvr alone. "*" means all: conf, cons, envi, isro, mntr, ruok, srvr, stat.
 func WithWords(words ...string) Option {
 	return func(s *Server) {
 		s.words = make(map[string]bool)

@@ -43,8 +43,8 @@ func (tg *target) hasSession(c *wire) bool {
 }
 
 func TestASessionExpiresWithinATickAfterItsTimeout(t *testing.T) {
-	const timeout, tick = 5 * time.Second, 2 * time.Second // a tick of a server without options
-	for offset := time.Duration(0); offset < tick; offset += tick / 6 {
+	const timeout, tick = 5 * time.Second, 2 * time.Second              // a tick of a server without options
+	for offset := time.Duration(0); offset < tick; offset += tick / 6 { // how long after a tick the session begins
 		onEmbedded(t, func(tg *target) {
 			time.Sleep(offset)
 			c := tg.dial()
@@ -214,7 +214,7 @@ func FuzzConn(f *testing.F) {
 			testenv.Must(c.handshake(jute.ConnectRequest{TimeoutMs: 10_000}))(t)
 		}
 		done := make(chan struct{})
-		go func() {
+		go func() { // reads all that the server says, until the connection is closed
 			defer close(done)
 			for {
 				if _, err := c.readFrame(patience); err != nil {

@@ -177,9 +177,10 @@ func TestSequenceNumbersEndAtTheLargest(t *testing.T) {
 	const again = largest + " -2147483648 -2147483647 -2147483646"
 	for _, part := range []struct {
 		create func()
-		want   string
+		want   string // the numbers of the nodes that it makes
 	}{{one, largest}, {one, largest}, {inMulti, again}, {pipelined, again}, {one, largest}} {
-		for got := ""; got != part.want; {
+		got := ""
+		for got != part.want {
 			before := len(made)
 			part.create()
 			numbers := made[before:]
@@ -187,9 +188,9 @@ func TestSequenceNumbersEndAtTheLargest(t *testing.T) {
 				_, numbers[i], _ = strings.Cut(path, "n")
 			}
 			got = strings.Join(numbers, " ")
-			if tg.srv != nil || len(numbers) == 1 {
-				require.Equal(t, part.want, got)
-			} // else a real server may have carried out some of them before it read the others: try again
+			// A real server may have carried out some of several creates before it reads the others: then they are made again.
+			mayDiffer := tg.srv == nil && len(numbers) > 1
+			require.True(t, got == part.want || mayDiffer, "%s, not %s", got, part.want)
 		}
 	}
 

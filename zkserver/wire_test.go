@@ -220,7 +220,6 @@ func (c *wire) do(op jute.Op, body encoder) (jute.Code, *jute.Decoder) {
 	return h.Err, d
 }
 
-// code sends a request and returns the outcome.
 func (c *wire) code(op jute.Op, body encoder) jute.Code {
 	c.t.Helper()
 	code, _ := c.do(op, body)

@@ -20,8 +20,7 @@ const Build = "zklock, embedded, in memory"
 //go:embed mntr.txt
 var mntr string
 
-// notServed are words that a real server knows and this one does not. It answers
-// as if they were not on the whitelist.
+// notServed are words that a real server knows and this one does not. It answers as if they were not on the whitelist.
 var notServed = []string{"crst", "dirs", "dump", "gtmk", "hash", "lead", "srst", "stmk", "wchc", "wchp", "wchs"}
 
 // wordAnswers are the commands that monitoring tools send in place of a handshake.

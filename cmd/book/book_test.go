@@ -196,17 +196,17 @@ func TestTheSearchFinds(t *testing.T) {
 		least        int    // hits
 		names, other bool   // there are hits in the code; the hits are in the other language
 	}{
-		{i18n.English, "羊群效应", "herd effect", "", 5, false, false},
-		{i18n.Chinese, "羊群效应", "herd effect", "A，三", 5, false, false},
-		{i18n.English, "fencing token", "fencing token", "", 10, false, false},
-		{i18n.English, "GetW", "", "", 10, true, false},
-		{i18n.English, "two holders", "two holders", "D3", 20, false, false},
-		{i18n.Chinese, "lease", "lease", "", 5, true, false},
-		{i18n.English, "会话过期", "", "", 1, false, true},
-		{i18n.English, "TryLock", "", "", 10, true, false},
-		{i18n.English, "herd", "herd effect", "Step 2: ", 10, true, false},
-		{i18n.English, "lease", "lease", "Step 5: a lease that ends", 10, true, false},
-		{i18n.Chinese, "惊群", "herd effect", "第 1 步", 10, false, false},
+		{lang: i18n.English, query: "羊群效应", term: "herd effect", least: 5},
+		{lang: i18n.Chinese, query: "羊群效应", term: "herd effect", first: "A，三", least: 5},
+		{lang: i18n.English, query: "fencing token", term: "fencing token", least: 10},
+		{lang: i18n.English, query: "GetW", least: 10, names: true},
+		{lang: i18n.English, query: "two holders", term: "two holders", first: "D3", least: 20},
+		{lang: i18n.Chinese, query: "lease", term: "lease", least: 5, names: true},
+		{lang: i18n.English, query: "会话过期", least: 1, other: true},
+		{lang: i18n.English, query: "TryLock", least: 10, names: true},
+		{lang: i18n.English, query: "herd", term: "herd effect", first: "Step 2: ", least: 10, names: true},
+		{lang: i18n.English, query: "lease", term: "lease", first: "Step 5: a lease that ends", least: 10, names: true},
+		{lang: i18n.Chinese, query: "惊群", term: "herd effect", first: "第 1 步", least: 10},
 	} {
 		type answer struct {
 			Term       string
@@ -281,8 +281,7 @@ func TestTheCommandsErrorsAreInBothLanguages(t *testing.T) {
 		lang, said := i18n.English, new(strings.Builder)
 		err := run(t.Context(), t, append([]string{"-lang", "zh"}, strings.Fields(args)...), said, said, &lang)
 		require.ErrorContains(t, err, part.String(), args)
-		ofMachine := strings.Contains(part.String(), "written") || strings.Contains(part.String(),
-			"taken") // and not of the arguments
+		ofMachine := strings.Contains(part.String(), "written") || strings.Contains(part.String(), "taken") // and not of the arguments
 		require.Equal(t, !ofMachine, i18n.Status(err) == 2, args)
 		text := i18n.TextOf(err)
 		require.Contains(t, text.In(i18n.Chinese), part.In(i18n.Chinese), args)
@@ -319,8 +318,7 @@ func TestAFunctionIsWhereAPageSaysItIs(t *testing.T) {
 	line := l.lines["TryLock"]
 	require.Contains(t, strings.Split(l.text, "\n")[line-1], "TryLock(")
 	require.Contains(t, b.pages["docs/bugs.md"].body, fmt.Sprintf("01-naive-ephemeral/lock.go.html#L%d", line))
-	enqueue := fmt.Sprintf("03-sequential-predecessor/lock.go.html#L%d",
-		b.listingOf("03-sequential-predecessor/lock.go").lines["enqueue"])
+	enqueue := fmt.Sprintf("03-sequential-predecessor/lock.go.html#L%d", b.listingOf("03-sequential-predecessor/lock.go").lines["enqueue"])
 	require.Contains(t, b.pages["docs/reading-guide.md"].body, enqueue)
 	require.Contains(t, b.pages["docs/reading-guide.zh-CN.md"].body, enqueue, "there the name is behind the link")
 	by := `(?m)^<a id="L` + fmt.Sprint(line) + `".*<a class="by" lang="en" href="../docs/bugs\.html#a1-[^"]*" title="The bug museum">A1</a> ` +
@@ -492,7 +490,6 @@ func askReader(t *testing.T, asked any, script string) (answer []string) {
 		`import "./rows.js";`+script)
 }
 
-// writePlaces writes page/places.js from the articles' texts.
 func writePlaces(t *testing.T) {
 	places := askReader(t, testenv.Must(filepath.Abs(*articles))(t), `import { readdirSync, readFileSync } from "fs";
 		globalThis.PLACES = globalThis.ALSO = {};

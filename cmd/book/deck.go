@@ -19,7 +19,6 @@ var (
 	slideTalk = regexp.MustCompile(`(?s)<blockquote>\n<p><strong>(?:Ask|问)</strong> (.*?</p>)\n<p><strong>(?:Answer|答)</strong> (.*?</p>)\n</blockquote>\n`)
 )
 
-// slides returns the slides of a page.
 func slides(body string) (all []slide) {
 	for _, part := range strings.Split(body, "<hr>\n") {
 		s := slide{Scene: strings.Contains(part, `<figure class="scene"`)}

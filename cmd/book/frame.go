@@ -78,7 +78,6 @@ func (b *book) frame(out, title string, lang i18n.Language) frame {
 		HomeZh: relativeTo(out, b.start(i18n.Chinese)), Root: strings.TrimSuffix(relativeTo(out, "."), ".")}
 }
 
-// write makes a file of the book with the template page.html.
 func (b *book) write(out string, f frame) error { return b.execute("page.html", out, f) }
 
 // execute makes a file of the book with a template.

@@ -187,7 +187,8 @@ func differ(left, right *listing) (rows []row) {
 	}
 	for i := len(l) - 1; i >= 0; i-- {
 		for j := len(r) - 1; j >= 0; j-- {
-			if common[i][j] = max(common[i+1][j], common[i][j+1]); l[i] == r[j] {
+			common[i][j] = max(common[i+1][j], common[i][j+1])
+			if l[i] == r[j] {
 				common[i][j] = common[i+1][j+1] + 1
 			}
 		}

@@ -74,6 +74,7 @@ func run(ctx context.Context, t *testing.T, args []string, stdout, stderr io.Wri
 	if err != nil {
 		return err
 	}
+
 	builder, err := build.New(ctx, ".")
 	if err != nil {
 		return err
@@ -97,6 +98,7 @@ func run(ctx context.Context, t *testing.T, args []string, stdout, stderr io.Wri
 		}
 		return err
 	}
+
 	what, opened := i18n.Text("book"), b.start(*lang)
 	if *read {
 		what, opened = "reader", readerPage(*lang)
@@ -125,7 +127,8 @@ func checkFolder(dir string) error {
 	}
 	_, noMark := os.Stat(filepath.Join(dir, mark))
 	_, noScript := os.Stat(filepath.Join(dir, "book.js"))
-	if len(entries) > 0 && cmp.Or(noMark, noScript) != nil {
+	isBook := noMark == nil && noScript == nil
+	if len(entries) > 0 && !isBook {
 		return i18n.Misusef("-out %s: the folder has files and is not a book: give an empty one, or a name that is free", dir)
 	}
 	return nil
@@ -156,7 +159,6 @@ func (b *book) writeTo(dir string) (size int, err error) {
 const policy = "default-src 'none'; script-src 'self' file:; style-src 'self' file:; " +
 	"img-src 'self' file: data:; frame-src 'self' file:; base-uri 'none'; form-action 'none'"
 
-// handler serves the book on this machine.
 func (b *book) handler(host string) http.Handler {
 	return loopback.Only(host, func(w http.ResponseWriter, r *http.Request) {
 		name := strings.TrimPrefix(path.Clean(r.URL.Path), "/")

@@ -342,7 +342,6 @@ func (b *book) follow(p *page, n *ast.Link, at string, names []string) {
 	n.Destination = []byte(file)
 }
 
-// has reports whether a page has a heading with this ID.
 func (p *page) has(fragment string) bool {
 	return slices.ContainsFunc(p.heads, func(h heading) bool { return h.ID == fragment })
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"io/fs"
 	"maps"
@@ -83,7 +82,10 @@ func newBook(t *testing.T, root string) (*book, error) {
 	b := &book{root: root, pages: make(map[string]*page), listings: make(map[string]*listing),
 		addresses: make(map[string]string), terms: make(map[i18n.Language][]term), linked: make(map[string]int),
 		played: make(map[string]bool), files: make(map[string][]byte)}
-	if err := cmp.Or(b.find(), b.sort()); err != nil {
+	if err := b.find(); err != nil {
+		return nil, err
+	}
+	if err := b.sort(); err != nil {
 		return nil, err
 	}
 	sources := slices.Sorted(maps.Keys(b.pages))
@@ -93,7 +95,10 @@ func newBook(t *testing.T, root string) (*book, error) {
 	for _, src := range sources {
 		b.link(b.pages[src])
 	}
-	if err := cmp.Or(b.readGuide(), b.film(t)); err != nil {
+	if err := b.readGuide(); err != nil {
+		return nil, err
+	}
+	if err := b.film(t); err != nil {
 		return nil, err
 	}
 	for _, src := range sources {
@@ -110,18 +115,15 @@ func newBook(t *testing.T, root string) (*book, error) {
 	return b, nil
 }
 
-// deadLink notes a link that leads nowhere.
 func (b *book) deadLink(format string, args ...any) {
 	b.dead = append(b.dead, i18n.Textf(format, args...))
 }
 
-// read returns the text of a file of the checkout.
 func (b *book) read(file string) ([]byte, error) {
 	text, err := os.ReadFile(filepath.Join(b.root, filepath.FromSlash(file)))
 	return []byte(strings.ReplaceAll(string(text), "\r\n", "\n")), err
 }
 
-// find finds the pages.
 func (b *book) find() error {
 	err := fs.WalkDir(os.DirFS(b.root), ".", func(file string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -126,7 +126,6 @@ func (b *book) figure(p *page, name string) figure {
 	return figure{}
 }
 
-// readerPage is the file of the reader in a language.
 func readerPage(lang i18n.Language) string {
 	return strings.TrimSuffix(lang.Page("reader.md"), ".md") + ".html"
 }

@@ -15,7 +15,6 @@ import (
 // words for it.
 type term struct{ en, zh, meaning, words string }
 
-// newTerm reads a row of the glossary.
 func newTerm(tableRow ast.Node, source []byte) term {
 	var cells []string
 	for c := tableRow.FirstChild(); c != nil; c = c.NextSibling() {

@@ -49,8 +49,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, lang *i18
 		say("print and open the address of this lock's `scene`, or this address, which begins with #; see docs/scenes.md"))
 	lock := flags.String("lock", "", say("play the lock in this `folder` in the place of the exercise's that its package clause names"))
 	flags.Var(lang, "lang", say("open the page in this `language`, en or zh; otherwise that of LC_ALL or LANG, or of "+
-		"the browser if they name "+
-		"none; one in the page's address goes first"))
+		"the browser if they name none; one in the page's address goes first"))
 	addr := flags.String("addr", "127.0.0.1:0", say("serve on this loopback `address`"))
 	if help, err := i18n.Parse(flags, args, stderr, lang); help || err != nil {
 		return err
@@ -59,6 +58,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, lang *i18
 	if err != nil {
 		return err
 	}
+
 	b, err := build.New(ctx, ".")
 	if err != nil {
 		return err
@@ -73,6 +73,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, lang *i18
 	if *out != "" {
 		return writeTo(ctx, b, *out, stdout)
 	}
+
 	ln, err := loopback.Listen(*addr)
 	if err != nil {
 		return err
@@ -90,7 +91,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, lang *i18
 	return loopback.Serve(ctx, ln, s)
 }
 
-// writeTo builds the page and writes it to a file.
 func writeTo(ctx context.Context, b *build.Builder, out string, stdout io.Writer) error {
 	if info, err := os.Stat(out); err == nil && info.IsDir() {
 		return i18n.Misusef("-out %s is a folder: name a file in it, or write all pages into it with go run ./cmd/book -out %s", out, out)

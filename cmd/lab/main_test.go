@@ -63,8 +63,7 @@ func TestErrorsAreOneClearLine(t *testing.T) {
 		require.NotContains(t, err.Error(), "\n")
 	})
 	dir := t.TempDir()
-	require.ErrorContains(t, run(t.Context(), []string{"-out", dir}, io.Discard, io.Discard, new(i18n.Language)),
-		"go run ./cmd/book -out "+dir)
+	require.ErrorContains(t, run(t.Context(), []string{"-out", dir}, io.Discard, io.Discard, new(i18n.Language)), "go run ./cmd/book -out "+dir)
 	for args, says := range map[string]string{"-scene Z9": "docs/scenes.md", "-scene #lock=none&do=x": "-scene #lock=none",
 		"x": "not understood"} {
 		err := run(t.Context(), strings.Fields(args), io.Discard, io.Discard, new(i18n.Language))
@@ -174,13 +173,13 @@ func TestTheLanguageIsThatOfTheEnvironment(t *testing.T) {
 		lcAll, lang string
 		want        i18n.Language
 	}{
-		{nil, "", "zh_CN.UTF-8", i18n.Chinese},
-		{nil, "en_US.UTF-8", "zh_CN.UTF-8", i18n.English},
-		{[]string{"-lang", "zh-CN"}, "", "en_US.UTF-8", i18n.Chinese},
-		{[]string{"-lang=en"}, "zh_CN.UTF-8", "", i18n.English},
-		{nil, "", "", ""},
-		{nil, "C.UTF-8", "zh_CN.UTF-8", ""},
-		{nil, "", "POSIX", ""},
+		{lang: "zh_CN.UTF-8", want: i18n.Chinese},
+		{lcAll: "en_US.UTF-8", lang: "zh_CN.UTF-8", want: i18n.English},
+		{args: []string{"-lang", "zh-CN"}, lang: "en_US.UTF-8", want: i18n.Chinese},
+		{args: []string{"-lang=en"}, lcAll: "zh_CN.UTF-8", want: i18n.English},
+		{}, // "" is the browser's language
+		{lcAll: "C.UTF-8", lang: "zh_CN.UTF-8"},
+		{lang: "POSIX"},
 	} {
 		t.Setenv("LC_ALL", c.lcAll)
 		t.Setenv("LANG", c.lang)

@@ -41,12 +41,10 @@ type state struct {
 
 func newSite(host string) *site { return &site{host: host, changed: make(chan struct{})} }
 
-// beginBuild notes that a build has begun.
 func (s *site) beginBuild() {
 	s.change(func(now *state) { now.building = true })
 }
 
-// endBuild notes how a build has ended.
 func (s *site) endBuild(page *build.Page, err error) {
 	s.change(func(now *state) {
 		now.building, now.failure = false, ""
@@ -106,6 +104,7 @@ func (s *site) answer(w http.ResponseWriter, r *http.Request) {
 		s.events(w, r)
 		return
 	}
+
 	name := strings.TrimPrefix(path.Clean(r.URL.Path), "/")
 	if name == "" {
 		name = "index.html"
@@ -167,9 +166,8 @@ func writeWaitPage(w http.ResponseWriter, name, failure string) {
 		text, script = failure, "failed.js"
 	}
 	w.WriteHeader(http.StatusServiceUnavailable)
-	fmt.Fprintf(w, "<!doctype html>\n<meta charset=\"utf-8\">\n<title>zklock: the lab · 实验室</title>\n<script "+
-		"src=\"%s\"></script>\n<pre>%s</pre>\n",
-		script, html.EscapeString(text))
+	fmt.Fprintf(w, "<!doctype html>\n<meta charset=\"utf-8\">\n<title>zklock: the lab · 实验室</title>\n"+
+		"<script src=\"%s\"></script>\n<pre>%s</pre>\n", script, html.EscapeString(text))
 }
 
 // events sends the state to a page at once and after each change: {"building":true}, {"error":"…"} with the compiler's

@@ -18,7 +18,6 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// readyPage is a small page that has been built.
 func readyPage() *build.Page {
 	return &build.Page{Wasm: []byte("wasm"), Files: map[string][]byte{
 		"index.html": []byte("<html>\n<head>\n</head>\n</html>\n"), "main.js": []byte("run();\n")}}
@@ -86,7 +85,6 @@ func TestEveryAnswerHasThePolicy(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, resp.StatusCode)
 }
 
-// An eventReader reads the events that a page gets.
 type eventReader struct {
 	t     *testing.T
 	lines *bufio.Scanner

@@ -2,8 +2,7 @@ package main
 
 import "github.com/go-zookeeper/zk"
 
-// oneNode is the program of primer 1: an ephemeral node, and the event of a watch
-// on it.
+// oneNode is the program of primer 1: an ephemeral node, and the event of a watch on it.
 func oneNode(p *programRun) {
 	a, b := p.client(), p.client()
 	node := p.path + "/node"

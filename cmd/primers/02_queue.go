@@ -7,8 +7,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// queue is the program of primer 2: names with numbers from the server, and a watch
-// on a list of children.
+// queue is the program of primer 2: names with numbers from the server, and a watch on a list of children.
 func queue(p *programRun) {
 	a, b := p.client(), p.client()
 	parent(a, p.path)
@@ -33,8 +32,7 @@ func queue(p *programRun) {
 	p.say("a deletes its node: %v", a.Delete(first, -1))
 	p.say("on the same channel: %v", arrived(b, events))
 
-	// The server counts all children that were ever made here, the visitor too. It never
-	// gives a number twice.
+	// The server counts all children that were ever made here, the visitor too. It never gives a number twice.
 	third, err := a.Create(p.path+"/guest-", nil, flags, everybody)
 	p.say("a's next node: %v, %v", path.Base(third), err)
 }

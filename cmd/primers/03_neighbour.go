@@ -24,8 +24,7 @@ func neighbour(p *programRun) {
 	must(a.Delete(p.path+"/"+names[0], -1))
 	p.say("a deletes its own node; c's event: %v", arrived(c, events))
 
-	// An event says what has happened to one node. It says neither why, nor what else
-	// there is.
+	// An event says what has happened to one node. It says neither why, nor what else there is.
 	b.Close()
 	p.say("b's session ends; c's event: %v", (<-events).Type)
 	list, _, err := c.Children(p.path)

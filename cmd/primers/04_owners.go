@@ -9,8 +9,7 @@ import (
 // A guest is an identity. Two pointers are equal if they point to the same guest.
 type guest struct{ name string }
 
-// owners is the program of primer 4: a lock without an owner, an identity in Go,
-// and a wait for another goroutine.
+// owners is the program of primer 4: a lock without an owner, an identity in Go, and a wait for another goroutine.
 func owners(p *programRun) {
 	conn := p.client()
 
@@ -28,8 +27,7 @@ func owners(p *programRun) {
 	_, known := rooms[other]
 	p.say("anna has room %d; another anna is known: %v", rooms[anna], known)
 
-	// A sync.Cond: Wait releases the mutex, sleeps, and holds it again when it
-	// returns.
+	// A sync.Cond: Wait releases the mutex, sleeps, and holds it again when it returns.
 	var guard sync.Mutex // guards ready
 	changed := sync.NewCond(&guard)
 	ready := false

@@ -7,8 +7,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// deadline is the program of primer 5: a wait that ends, and a request that cannot
-// be cancelled.
+// deadline is the program of primer 5: a wait that ends, and a request that cannot be cancelled.
 func deadline(p *programRun) {
 	a, b := p.client(), p.client()
 	parent(a, p.path)

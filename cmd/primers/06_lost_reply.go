@@ -10,8 +10,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// lostReply is the program of primer 6: the server carries a request out, and its
-// reply is lost.
+// lostReply is the program of primer 6: the server carries a request out, and its reply is lost.
 func lostReply(p *programRun) {
 	a := p.client()
 	parent(a, p.path)
@@ -46,8 +45,7 @@ func lostReply(p *programRun) {
 		return
 	}
 
-	// Whose node is it? Its name shows that, if only b chooses such a name; its Stat
-	// has the session.
+	// Whose node is it? Its name shows that, if only b chooses such a name; its Stat has the session.
 	_, stat, err := b.Get(p.path + "/" + list[0])
 	must(err)
 	p.say("b's name is in it: %v; b's session made it: %v", strings.Contains(list[0], "-of-b-"), stat.EphemeralOwner == b.SessionID())

@@ -2,8 +2,7 @@ package main
 
 import "github.com/go-zookeeper/zk"
 
-// versions is the program of primer 7: a write that succeeds only if nobody has
-// written since one's own read.
+// versions is the program of primer 7: a write that succeeds only if nobody has written since one's own read.
 func versions(p *programRun) {
 	a, b := p.client(), p.client()
 	_, err := a.Create(p.path, []byte("one"), zk.FlagPersistent, everybody)

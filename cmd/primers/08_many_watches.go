@@ -6,8 +6,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// manyWatches is the program of primer 8: one wait for the events of several
-// watches.
+// manyWatches is the program of primer 8: one wait for the events of several watches.
 func manyWatches(p *programRun) {
 	a, b := p.client(), p.client()
 	parent(a, p.path)

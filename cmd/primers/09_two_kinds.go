@@ -7,8 +7,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// twoKinds is the program of primer 9: names of two kinds with one sequence of
-// numbers.
+// twoKinds is the program of primer 9: names of two kinds with one sequence of numbers.
 func twoKinds(p *programRun) {
 	a := p.client()
 	parent(a, p.path)

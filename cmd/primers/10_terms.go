@@ -2,8 +2,7 @@ package main
 
 import "github.com/go-zookeeper/zk"
 
-// terms is the program of primer 10: several requests that are carried out together
-// or not at all.
+// terms is the program of primer 10: several requests that are carried out together or not at all.
 func terms(p *programRun) {
 	a, b := p.client(), p.client()
 	parent(a, p.path)

@@ -127,7 +127,6 @@ func (p *programRun) close() {
 	}
 }
 
-// say prints a line.
 func (p *programRun) say(line string, args ...any) { fmt.Fprintf(p.out, line+"\n", args...) }
 
 // everybody may do everything with a node that is made with it.

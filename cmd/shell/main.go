@@ -21,7 +21,8 @@ import (
 type call = func(path string) (any, error)
 
 func main() {
-	server, all := cmp.Or(strings.Join(os.Args[1:], ""), "127.0.0.1:2181"), zk.WorldACL(zk.PermAll)
+	server := cmp.Or(strings.Join(os.Args[1:], ""), "127.0.0.1:2181") // the argument, if there is one
+	all := zk.WorldACL(zk.PermAll)
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	// Unlike zk.Connect's client, this one outlives a server that is started again without its data.

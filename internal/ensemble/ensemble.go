@@ -161,7 +161,8 @@ func askWithin(parent context.Context, addr string, patience time.Duration) (ver
 	version, mode = "of unknown version", "mode unknown"
 	for line := range strings.Lines(string(text)) {
 		if v, ok := strings.CutPrefix(line, "Zookeeper version: "); ok {
-			if version, _, _ = strings.Cut(strings.TrimSpace(v), "-"); strings.Contains(v, zkserver.Build) {
+			version, _, _ = strings.Cut(strings.TrimSpace(v), "-") // without the number of the build
+			if strings.Contains(v, zkserver.Build) {
 				version = zkserver.Build
 			}
 		}
@@ -251,12 +252,9 @@ func (e *Ensemble) Embedded() bool { return e.inside }
 
 // Options says how to connect.
 type Options struct {
-	// SessionTimeout is asked of the server; 30 s if zero.
-	SessionTimeout time.Duration
-	// Tap listens in, if not nil.
-	Tap *wiretap.Tap
-	// Wrap, if not nil, is put around each connection: a slow network, say.
-	Wrap func(net.Conn) net.Conn
+	SessionTimeout time.Duration           // which the server is asked for; 0: 30 s
+	Tap            *wiretap.Tap            // listens in, if it is not nil
+	Wrap           func(net.Conn) net.Conn // if it is not nil, is put around each connection: a slow network, for example
 	// Buffer is the largest packet that the client sends or takes, in bytes. If zero it sends 1.5 MiB and takes
 	// anything, and keeps 3 MiB for that: too much where there are a thousand clients.
 	Buffer int

@@ -34,7 +34,7 @@ func TestAScheduleThatIsNotPossibleIsAnError(t *testing.T) {
 	wrongWidth.Widths = slices.Clone(tr.Widths)
 	wrongWidth.Widths[2]++
 	require.ErrorContains(t, testenv.Err(explore.Replay(t, &wrongWidth)), "choice 3 had")
-	tooLong.Choices = slices.Concat(tr.Choices, slices.Repeat([]string{"A: request"}, 50))
+	tooLong.Choices = slices.Concat(tr.Choices, slices.Repeat([]string{"A: request"}, 50)) // more than A has requests
 	require.Error(t, testenv.Err(explore.Replay(t, &tooLong)))
 }
 
@@ -97,7 +97,7 @@ func TestAClientIsAsTheLibraryMakesIt(t *testing.T) {
 		}
 		theirs, _ := testenv.Must2(zk.Connect(servers, timeout, zk.WithDialer(dial), zk.WithLogInfo(false), zk.WithMaxConnBufferSize(100)))(t)
 		ours := testenv.Must(player.Connect(servers, timeout, zk.WithDialer(dial), zk.WithLogInfo(false), zk.WithMaxConnBufferSize(100)))(t)
-		other := testenv.Must(player.Connect(servers, timeout, zk.WithDialer(dial), zk.WithLogInfo(false)))(t)
+		other := testenv.Must(player.Connect(servers, timeout, zk.WithDialer(dial), zk.WithLogInfo(false)))(t) // shares nothing with ours
 		synctest.Wait()
 		for i := range reflect.TypeFor[zk.Conn]().NumField() {
 			name := reflect.TypeFor[zk.Conn]().Field(i).Name

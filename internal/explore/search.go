@@ -15,29 +15,21 @@ import (
 // A Search has the options of a search through the schedules of a World. The zero
 // Search is complete: depth first, with the reduction.
 type Search struct {
-	// Whole turns the reduction off: each order of two actions is played, even where it cannot matter.
-	Whole bool
-	// Limit ends the search after this number of schedules; 0: no limit.
-	Limit int
+	Whole bool          // turns the reduction off: each order of two actions is played, even where it cannot matter
+	Limit int           // ends the search after this number of schedules; 0: no limit
+	For   time.Duration // limits the search in real time; 0: no limit
+	Seed  uint64        // if it is not 0, the search is random: Limit schedules, or as many as fit into For
+	Depth int           // of a random schedule, the number of changes of priority, as in PCT; 0: each action is drawn
+	Count bool          // counts the different states, too; it takes memory for each of them
 	// Actions ends the search after this number of actions in all schedules; 0: no limit. A lock that
 	// polls has schedules that are twenty times as long as others.
 	Actions int
-	// For limits the search in real time; 0: no limit.
-	For time.Duration
-	// Seed, if it is not 0, makes the search random: Limit schedules, or as many as fit into For.
-	Seed uint64
-	// Depth is the number of changes of priority of a random schedule, as in PCT; 0: each action is drawn.
-	Depth int
-	// Count counts the states, too. It takes memory for each of them.
-	Count bool
 	// Merge goes through a situation once, however it came about. The search plays fewer schedules, and keeps a
 	// number for each situation. It presumes that clients share no memory, so it is left out where they do: with
 	// Subject.Begin and World.Shared.
-	Merge bool
-	// All goes on after a violation.
-	All bool
-	// Progress, if it is not nil, is called after each schedule.
-	Progress func(r *Report) `json:"-"`
+	Merge    bool
+	All      bool            // goes on after a violation
+	Progress func(r *Report) `json:"-"` // if it is not nil, is called after each schedule
 }
 
 // A Report is what a search has found.
@@ -52,16 +44,14 @@ type Report struct {
 	Left      int // schedules that did not repeat in any try, of a lock with timers; those that begin alike are left out
 	Complete  bool
 	Took      time.Duration
-	// Found is the first violation's trace, shrunk.
-	Found *player.Trace
-	// Kinds counts the schedules by the kind of violation, if All is set.
-	Kinds map[player.Kind]int
-	// Known are the shortest traces of the violations that are known of the lock, by their English names.
-	Known map[string]*player.Trace
-	// MostRequests and MostEvents are the highest numbers in a schedule.
-	MostRequests, MostEvents int
-	states, finals           map[uint64]struct{}
-	seen                     map[uint64][]string // with Search.Merge: the situations, and the actions asleep in each
+
+	Found *player.Trace            // the first violation's trace, shrunk
+	Kinds map[player.Kind]int      // with Search.All: the number of schedules by the kind of violation
+	Known map[string]*player.Trace // the shortest traces of the violations known of the lock, by their English names
+
+	MostRequests, MostEvents int                 // the highest numbers in a schedule
+	states, finals           map[uint64]struct{} // with Search.Count: the hashes of all states, and of those at an end
+	seen                     map[uint64][]string // with Search.Merge: the situations, and the actions asleep in each; see branch.sleep
 }
 
 func (r *Report) String() string {
@@ -107,8 +97,9 @@ type branch struct {
 // Explore plays the schedules of a world until it has found a violation, or has played all.
 func Explore(t *testing.T, w player.World, s Search) *Report {
 	t.Helper()
-	defer debug.SetGCPercent(debug.SetGCPercent(400)) // a schedule leaves nothing but garbage
-	defer player.OneCore()()
+	usualGC := debug.SetGCPercent(400) // a schedule leaves nothing but garbage: it is collected less often
+	defer debug.SetGCPercent(usualGC)
+	defer player.OneCore()() // from here to the return
 	r := &Report{
 		World: w, Known: make(map[string]*player.Trace), Kinds: make(map[player.Kind]int),
 		states: make(map[uint64]struct{}), finals: make(map[uint64]struct{}),
@@ -176,7 +167,8 @@ func (x *searcher) playUntilItRepeats() *player.Run {
 		x.stack = x.stack[:before] // without the branches that this try has added
 		common = max(common, depth)
 		if try%5 == 0 && common > 0 {
-			// It was odd when it was first played. The schedules after the choices that have repeated are played again.
+			// Perhaps the run that filled the stack was the odd one. The next try keeps only the choices that have
+			// repeated, and plays on from there as if for the first time.
 			x.stack = x.stack[:common]
 		}
 	}
@@ -250,7 +242,13 @@ func (x *searcher) chooseFirst(p *player.Point) int {
 // over reports whether the search has reached one of its limits.
 func (x *searcher) over() bool {
 	s, r := x.search, x.report
-	return s.Limit > 0 && r.Schedules+r.Cut+r.Left >= s.Limit || s.Actions > 0 && r.Actions >= s.Actions || s.For > 0 && time.Since(x.began) > s.For
+	switch {
+	case s.Limit > 0 && r.Schedules+r.Cut+r.Left >= s.Limit:
+		return true
+	case s.Actions > 0 && r.Actions >= s.Actions:
+		return true
+	}
+	return s.For > 0 && time.Since(x.began) > s.For
 }
 
 // next is the next action to take here; -1: none is left.
@@ -377,11 +375,11 @@ func chooseNth(kind player.Fault, n int) (choose player.Chooser, happened *bool)
 			switch {
 			case *happened && f == player.EndContext:
 				return i
+			case !*happened && f == kind && n > 0:
+				n-- // one of the points before the n-th
 			case !*happened && f == kind:
-				if n--; n < 0 {
-					*happened = true
-					return i
-				}
+				*happened = true
+				return i
 			}
 		}
 		for i := range p.Plain() {

@@ -7,7 +7,6 @@ import "embed"
 //go:embed zh
 var folder embed.FS
 
-// files returns the files of the catalogue.
 func files() (texts []string) {
 	entries, _ := folder.ReadDir("zh")
 	for _, e := range entries {

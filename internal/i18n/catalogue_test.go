@@ -110,8 +110,7 @@ type goPackage struct {
 // text is a constant of type Text, or a constant format: the argument for format of a function that ends in format
 // and args, in a package that imports this one. It type-checks the packages with their tests.
 func textsOf(t *testing.T, pattern string, env ...string) map[string][]string {
-	list := exec.Command("go", "list", "-export", "-deps", "-test",
-		"-json=ImportPath,Dir,Export,ForTest,GoFiles,ImportMap,Module", pattern)
+	list := exec.Command("go", "list", "-export", "-deps", "-test", "-json=ImportPath,Dir,Export,ForTest,GoFiles,ImportMap,Module", pattern)
 	list.Dir, list.Env = root, append(os.Environ(), env...)
 	decoder := json.NewDecoder(bytes.NewReader(testenv.Must(list.Output())(t)))
 	var ours []goPackage

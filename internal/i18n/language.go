@@ -58,10 +58,11 @@ func (l *Language) Set(tag string) error {
 
 // Page returns the path of the reader's edition of a page X.md: the Chinese one is X.zh-CN.md beside it.
 func (l Language) Page(page string) string {
-	if ext := path.Ext(page); l == Chinese {
-		return strings.TrimSuffix(page, ext) + ".zh-CN" + ext
+	if l != Chinese {
+		return page
 	}
-	return page
+	ext := path.Ext(page)
+	return strings.TrimSuffix(page, ext) + ".zh-CN" + ext
 }
 
 // FlagUsage is the usage of a flag, for Help.

@@ -15,16 +15,16 @@ func TestTheLanguageIsThatOfTheFlagElseOfTheEnvironment(t *testing.T) {
 		tag, lcAll, lang string
 		want             i18n.Language
 	}{
-		{"", "", "", i18n.English},
-		{"", "", "C.UTF-8", i18n.English},
-		{"", "", "zh_CN.UTF-8", i18n.Chinese},
-		{"", "", "ZH_TW", i18n.Chinese},
-		{"", "", "zha_CN", i18n.English},
-		{"", "en_US.UTF-8", "zh_CN.UTF-8", i18n.English},
-		{"", "zh_CN.UTF-8", "C", i18n.Chinese},
-		{"en", "zh_CN.UTF-8", "zh_CN.UTF-8", i18n.English},
-		{"zh", "C", "C", i18n.Chinese},
-		{"zh-CN", "C", "C", i18n.Chinese},
+		{want: i18n.English},
+		{lang: "C.UTF-8", want: i18n.English},
+		{lang: "zh_CN.UTF-8", want: i18n.Chinese},
+		{lang: "ZH_TW", want: i18n.Chinese},
+		{lang: "zha_CN", want: i18n.English}, // Zhuang
+		{lcAll: "en_US.UTF-8", lang: "zh_CN.UTF-8", want: i18n.English},
+		{lcAll: "zh_CN.UTF-8", lang: "C", want: i18n.Chinese},
+		{tag: "en", lcAll: "zh_CN.UTF-8", lang: "zh_CN.UTF-8", want: i18n.English},
+		{tag: "zh", lcAll: "C", lang: "C", want: i18n.Chinese},
+		{tag: "zh-CN", lcAll: "C", lang: "C", want: i18n.Chinese},
 	} {
 		t.Setenv("LC_ALL", c.lcAll)
 		t.Setenv("LANG", c.lang)

@@ -49,7 +49,6 @@ func (t Text) In(l Language) string {
 // String returns the English text, for programs and their authors.
 func (t Text) String() string { return t.In(English) }
 
-// pair is a Text in JSON.
 type pair struct {
 	En string `json:"en"`
 	Zh string `json:"zh"`

@@ -17,8 +17,7 @@ func TestWhatIsPutIntoATextIsInItsLanguage(t *testing.T) {
 	holder := i18n.Text("the holder")
 	lock := i18n.Textf("Lock of %s fails", holder)
 	require.Equal(t, i18n.Both("Lock of the holder fails", "持有者的 Lock 失败"), lock)
-	require.Equal(t, "x 的 Lock 失败", i18n.Textf("Lock of %s fails", "x").In(i18n.Chinese),
-		"a blank is between Chinese and other letters")
+	require.Equal(t, "x 的 Lock 失败", i18n.Textf("Lock of %s fails", "x").In(i18n.Chinese), "a blank is between Chinese and other letters")
 	require.Equal(t, i18n.Both("2 of 3 cases", "3 个用例，通过 2 个"), i18n.Textf("%d of %d cases", 2, 3))
 	require.Equal(t, "持有者\n3", i18n.Join([]i18n.Text{holder, i18n.Same("3")}, "\n").In(i18n.Chinese))
 	require.Equal(t, i18n.Both("the holder; a, b", "持有者；a、b"), i18n.Join([]i18n.Text{holder, i18n.List([]string{"a", "b"})}, "; "))

@@ -198,9 +198,8 @@ const MaxFrame = 0xfffff
 // peer that announces much and sends little must not cost much.
 const frameStep = 64 << 10
 
-// ReadFrame reads one packet, a 32-bit length and as many bytes, into the
-// memory of buf if that is large enough. A length that is negative or above
-// limit is an error that wraps ErrMalformed; the stream cannot be read on then.
+// ReadFrame reads one packet, a 32-bit length and as many bytes, into the memory of buf if that is large enough. A
+// length that is negative or above limit is an error that wraps ErrMalformed; the stream cannot be read on then.
 func ReadFrame(r io.Reader, buf []byte, limit int) ([]byte, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {

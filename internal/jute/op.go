@@ -57,8 +57,7 @@ func (o Op) String() string {
 	return fmt.Sprintf("op(%d)", int32(o))
 }
 
-// PathFirst reports whether the body of a request of this kind begins with the
-// path of the node that it is about.
+// PathFirst reports whether the body of a request of this kind begins with the path of the node that it is about.
 func (o Op) PathFirst() bool {
 	switch o {
 	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL, OpDelete, OpExists, OpGetData, OpSetData,

@@ -31,7 +31,8 @@ func (r *ConnectRequest) Decode(d *Decoder) {
 	r.TimeoutMs = d.Int32()
 	r.SessionID = d.Int64()
 	r.Password = d.Buffer()
-	if r.HasReadOnly = d.Len() > 0; r.HasReadOnly {
+	r.HasReadOnly = d.Len() > 0
+	if r.HasReadOnly {
 		r.ReadOnly = d.Bool()
 	}
 }
@@ -61,7 +62,8 @@ func (r *ConnectResponse) Decode(d *Decoder) {
 	r.TimeoutMs = d.Int32()
 	r.SessionID = d.Int64()
 	r.Password = d.Buffer()
-	if r.HasReadOnly = d.Len() > 0; r.HasReadOnly {
+	r.HasReadOnly = d.Len() > 0
+	if r.HasReadOnly {
 		r.ReadOnly = d.Bool()
 	}
 }

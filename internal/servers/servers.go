@@ -30,8 +30,7 @@ type Process struct {
 	stop  os.Signal     // asks it to end
 }
 
-// begin starts a server, and returns when ready returns no error. Its own error has the output of
-// the server.
+// begin starts a server, and returns when ready returns no error. Its own error has the output of the server.
 func begin(ctx context.Context, log string, ready func() error, cmd *exec.Cmd) (*Process, error) {
 	out, err := os.Create(log)
 	if err != nil {
@@ -82,9 +81,8 @@ func (p *Process) end() {
 	}
 }
 
-// FreeAddr returns a free address of loopback. On Linux its host is not 127.0.0.1, from which
-// programs dial, so that no program gets the port before the server has it, or while the server is
-// stopped.
+// FreeAddr returns a free address of loopback. On Linux its host is not 127.0.0.1, from which programs dial, so that no
+// program gets the port before the server has it, or while the server is stopped.
 func FreeAddr() (string, error) {
 	host := "127.0.0.1"
 	if runtime.GOOS == "linux" {
@@ -158,7 +156,6 @@ func zookeeper(settings string) preparation {
 	}
 }
 
-// serves returns no error if a ZooKeeper serves.
 func (at location) serves() error {
 	version, mode, err := ensemble.Ask(context.Background(), at.addr)
 	if err == nil {

@@ -17,9 +17,8 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// Needs skips the test unless the environment variable has the address of a server of this kind: only
-// then does a test take the time to start one of its own. If the program is missing, the test is skipped
-// as testenv.Missing does.
+// Needs skips the test unless the environment variable has the address of a server of this kind: only then does a test
+// take the time to start one of its own. If the program is missing, the test is skipped as testenv.Missing does.
 func Needs(t testing.TB, program, debian, variable string) {
 	t.Helper()
 	if os.Getenv(variable) == "" {

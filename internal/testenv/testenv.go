@@ -30,8 +30,7 @@ type T interface {
 
 const variable = "ZKLOCK_TESTS"
 
-// asked returns the value of the variable. It reads it each time: so go test knows that a cached
-// result depends on it.
+// asked returns the value of the variable. It reads it each time: so go test knows that a cached result depends on it.
 func asked() string {
 	switch value := os.Getenv(variable); value {
 	case "", "landing", "long":
@@ -107,7 +106,8 @@ func EmbeddedMain(m interface{ Run() int }) {
 func Again(t *testing.T, play func(t *testing.T)) {
 	t.Helper()
 	go watch(t.Context())
-	for try, done := 1, false; !done && !t.Failed(); try++ {
+	done := false
+	for try := 1; !done && !t.Failed(); try++ {
 		if try > 5 {
 			t.Fatal("each trial was spoiled")
 		}

@@ -21,21 +21,21 @@ func TestWhatIsAskedForDecides(t *testing.T) {
 	defer flag.Set("test.run", flag.Lookup("test.run").Value.String())
 	flag.Set("test.run", "TestX")
 	for _, test := range []struct {
-		tests, zk string
+		tests, zk string // the values of ZKLOCK_TESTS and ZK
 		helper    func(testenv.T, string)
-		want      fakeT
+		want      fakeT // the zero value: the test goes on
 	}{
-		{"", "", testenv.Landing, fakeT{skip: "slow: asked for by ZKLOCK_TESTS=landing"}},
-		{"landing", "", testenv.Landing, fakeT{}},
-		{"long", "", testenv.Landing, fakeT{}},
-		{"", "", testenv.Long, fakeT{skip: "slow: asked for by ZKLOCK_TESTS=long"}},
-		{"landing", "", testenv.Long, fakeT{skip: "slow: asked for by ZKLOCK_TESTS=long"}},
-		{"long", "", testenv.Long, fakeT{}},
-		{"", "", testenv.Missing, fakeT{skip: "slow"}},
-		{"landing", "", testenv.Missing, fakeT{fatal: "slow"}},
-		{"", "embedded", testenv.Embedded, fakeT{}},
-		{"", "", testenv.Embedded, fakeT{}},
-		{"", "a:1", testenv.Embedded, fakeT{skip: "slow (unset ZK)"}},
+		{helper: testenv.Landing, want: fakeT{skip: "slow: asked for by ZKLOCK_TESTS=landing"}},
+		{tests: "landing", helper: testenv.Landing},
+		{tests: "long", helper: testenv.Landing},
+		{helper: testenv.Long, want: fakeT{skip: "slow: asked for by ZKLOCK_TESTS=long"}},
+		{tests: "landing", helper: testenv.Long, want: fakeT{skip: "slow: asked for by ZKLOCK_TESTS=long"}},
+		{tests: "long", helper: testenv.Long},
+		{helper: testenv.Missing, want: fakeT{skip: "slow"}},
+		{tests: "landing", helper: testenv.Missing, want: fakeT{fatal: "slow"}},
+		{zk: "embedded", helper: testenv.Embedded},
+		{helper: testenv.Embedded},
+		{zk: "a:1", helper: testenv.Embedded, want: fakeT{skip: "slow (unset ZK)"}},
 	} {
 		t.Setenv("ZKLOCK_TESTS", test.tests)
 		t.Setenv("ZK", test.zk)

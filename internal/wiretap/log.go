@@ -61,11 +61,13 @@ func (c *conn) request(b []byte) bool {
 	}
 	d := jute.NewDecoder(b)
 	var h jute.RequestHeader
-	if h.Decode(d); d.Err() != nil {
+	h.Decode(d)
+	if d.Err() != nil {
 		return false
 	}
-	if i := int64(h.Op) + int64(opBase); i >= 0 && i < int64(len(c.tap.requests)) {
-		c.tap.requests[i].Add(1)
+	index := int64(h.Op) + int64(opBase)
+	if index >= 0 && index < int64(len(c.tap.requests)) {
+		c.tap.requests[index].Add(1)
 	}
 	c.watchers.request(h, d)
 	if h.Op == jute.OpPing {
@@ -86,7 +88,8 @@ func (c *conn) reply(b []byte) bool {
 	if !c.answered {
 		c.answered = true
 		var r jute.ConnectResponse
-		if r.Decode(d); d.Err() != nil {
+		r.Decode(d)
+		if d.Err() != nil {
 			return false
 		}
 		t := c.tap
@@ -96,7 +99,8 @@ func (c *conn) reply(b []byte) bool {
 		return true
 	}
 	var h jute.ReplyHeader
-	if h.Decode(d); d.Err() != nil {
+	h.Decode(d)
+	if d.Err() != nil {
 		return false
 	}
 	switch h.Xid {
@@ -139,7 +143,8 @@ func (w *watchers) request(h jute.RequestHeader, d *jute.Decoder) {
 	defer w.mu.Unlock()
 	switch h.Op {
 	case jute.OpExists, jute.OpGetData, jute.OpGetChildren, jute.OpGetChildren2:
-		if path, watched := d.String(), d.Bool(); watched && d.Err() == nil {
+		path, watched := d.String(), d.Bool()
+		if watched && d.Err() == nil {
 			ofChildren := h.Op == jute.OpGetChildren || h.Op == jute.OpGetChildren2
 			w.asked[h.Xid] = watchRequest{watch{path, ofChildren}, h.Op == jute.OpExists}
 		}

@@ -27,7 +27,7 @@ type Dialer = func(network, address string, timeout time.Duration) (net.Conn, er
 // A Tap counts the packets on the connections of all its dialers. The zero Tap has seen
 // nothing yet. All methods may be called from any goroutine.
 type Tap struct {
-	requests [128]atomic.Int64 // by opcode + opBase
+	requests [128]atomic.Int64 // by opcode + opBase: the highest opcode, whoAmI, is 107
 	events   atomic.Int64
 	wakeUps  atomic.Int64
 	out, in  atomic.Int64 // bytes, to and from the server
@@ -39,7 +39,6 @@ type Tap struct {
 	sessions map[int64]session // that have begun, by their ids
 }
 
-// A session is what the server has granted a client.
 type session struct {
 	password []byte
 	timeout  time.Duration

@@ -71,8 +71,8 @@ func start(t *testing.T, argv ...string) *process {
 // line returns the last line that begins with a text, without that text. If none comes within a time, or before the
 // process ends, it returns "".
 func (p *process) line(begin string, within time.Duration) (found string) {
-	over := false
-	for late := time.Now().Add(within); found == "" && !over && time.Now().Before(late); time.Sleep(5 * time.Millisecond) {
+	over, late := false, time.Now().Add(within)
+	for found == "" && !over && time.Now().Before(late) {
 		select {
 		case <-p.exited:
 			over = true // look once more at its last lines
@@ -83,6 +83,7 @@ func (p *process) line(begin string, within time.Duration) (found string) {
 				found = strings.TrimSuffix(rest, "\n")
 			}
 		}
+		time.Sleep(5 * time.Millisecond)
 	}
 	return found
 }

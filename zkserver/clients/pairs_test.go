@@ -85,7 +85,6 @@ type contender struct {
 	name string
 }
 
-// send sends a command.
 func (c contender) send(verb string, args ...string) {
 	io.WriteString(c.stdin, strings.Join(append([]string{verb, c.name}, args...), " ")+"\n")
 }
@@ -95,7 +94,6 @@ func (c contender) answer(verb string, within time.Duration) string {
 	return c.line(c.name+" "+verb+" ", within)
 }
 
-// mustDo sends a command that must succeed.
 func (c contender) mustDo(t *testing.T, verb string, args ...string) {
 	t.Helper()
 	require.Empty(t, c.do(verb, args...))
@@ -163,10 +161,10 @@ func (p pair) play(t *testing.T, addr string, conn *zk.Conn, path string, progra
 	gone := func() bool { _, _, err := conn.Get(queue[0].Node); return err == zk.ErrNoNode }
 	require.Eventually(t, gone, patience, 100*time.Millisecond)
 	if answer == "" {
-		cell = "waits"
-		if answer = second.answer("lock", pause); answer == "" {
-			cell, answer = "waits, also for empty folders", second.answer("lock", removeFolders(t, conn, path))
-		}
+		cell, answer = "waits", second.answer("lock", pause)
+	}
+	if answer == "" {
+		cell, answer = "waits, also for empty folders", second.answer("lock", removeFolders(t, conn, path))
 	}
 	if answer == "done" {
 		second.mustDo(t, "unlock")
@@ -228,8 +226,7 @@ func holdCells(t *testing.T, all map[pair]string) {
 		head = append(head, l.title)
 	}
 	table := []i18n.Text{rowOf(append(head, "makes its parent", "when that has gone")...)}
-	short := []i18n.Text{rowOf("library", "zklock comes second",
-		"zklock holds, it comes second", "beside zklock")}
+	short := []i18n.Text{rowOf("library", "zklock comes second", "zklock holds, it comes second", "beside zklock")}
 	cellOf := func(i, j int) i18n.Text {
 		cell := all[pair{i, j}]
 		require.Contains(t, inChinese, cell)
@@ -324,7 +321,8 @@ func TestParentsThatGo(t *testing.T) {
 			require.ErrorIs(t, err, zk.ErrNoNode)
 			now[made] = "container"
 		}
-		if c.send("count", counter, "1"); c.answer("count", patience) != "done" {
+		c.send("count", counter, "1")
+		if c.answer("count", patience) != "done" {
 			now[gone] = "**fails**"
 		}
 	}
@@ -364,7 +362,7 @@ func TestSafeLocksCountTogether(t *testing.T) {
 		first := open(t, programs, group[0], path, "/first", addr, session) // until all contenders are in the queue
 		first.mustDo(t, "lock")
 		var contenders []contender
-		for k := range 4 * len(group) {
+		for k := range 4 * len(group) { // four contenders of each lock
 			c := open(t, programs, group[k/4], path, fmt.Sprint("/", k), addr, session)
 			c.send("count", counter, strconv.Itoa(turns))
 			contenders = append(contenders, c)

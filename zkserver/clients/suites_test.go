@@ -28,9 +28,8 @@ import (
 type suite struct {
 	name, version string
 	// run returns the result of each test: whether it passed. A test that was skipped has none.
-	run func(t *testing.T, version string, onReal bool) map[string]bool
-	// apart are the tests that need what the embedded server does not have.
-	apart map[string]i18n.Text
+	run   func(t *testing.T, version string, onReal bool) map[string]bool
+	apart map[string]i18n.Text // tests that need what the embedded server does not have, with that
 }
 
 var suites = []suite{

@@ -10,7 +10,7 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// textWidth estimates the width of a text in pixels.
+// textWidth estimates the width of a text in pixels, in the font of cmd/book/page/book.css.
 func textWidth(s string) (w float64) {
 	for _, r := range s {
 		if r >= 0x2e80 { // a Chinese character
@@ -84,11 +84,11 @@ func (d *drawing) placeLanes() {
 			left, right := d.ends(s)
 			text := d.widest(i)
 			switch {
-			case s.Arrow() && right == lane && left < right:
+			case s.Arrow() && right == lane && left < right: // with 17 on each side of the text, for the arrow's point
 				x = max(x, d.x[left]+text+34)
-			case s.Kind == "note" && left == right && right == lane:
+			case s.Kind == "note" && left == right && right == lane: // 15 are between its box and the lane before
 				x = max(x, before+text/2+24)
-			case s.Kind == "note" && left == right && right == lane-1:
+			case s.Kind == "note" && left == right && right == lane-1: // 17 are between its box and this lane
 				x = max(x, before+text/2+26)
 			}
 		}
@@ -178,12 +178,13 @@ func (d *drawing) head(lane int) string { return d.Heads[lane].In(d.lang) }
 func (s *Sequence) SVG(alt string, lang i18n.Language) string {
 	d := &drawing{Sequence: s, lang: lang, y: 52} // the heads are above that
 	for _, step := range s.Steps {
-		limit := 250.0
+		limit := 250.0 // about 36 letters
 		if step.Kind == "note" {
 			limit = 190
 		}
 		d.lines = append(d.lines, wrapText(step.Text.In(lang), limit))
 	}
+
 	d.placeLanes()
 	d.setWidth()
 	for i, step := range s.Steps {
@@ -203,6 +204,8 @@ func (s *Sequence) SVG(alt string, lang i18n.Language) string {
 				all[:start], step.At.Nanoseconds(), top+1, d.width, d.y-top, all[start:])
 		}
 	}
+
+	// The height is known only now, so the lanes and their heads are put before the steps.
 	body := d.out.String()
 	d.out.Reset()
 	fmt.Fprintf(&d.out, `<svg viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f" role="img" aria-label="%s">`,

@@ -62,7 +62,8 @@ func cutRepeats(steps []Step) (cut []Step) {
 			for end < len(steps) && steps[end].like(steps[end-n]) {
 				end++
 			}
-			if more := end - i - 1; more > 1 && slices.EqualFunc(steps[start:start+2*n], steps[start+n:i+1], Step.like) {
+			more := end - i - 1 // steps after the third time
+			if more > 1 && slices.EqualFunc(steps[start:start+2*n], steps[start+n:i+1], Step.like) {
 				cut = append(cut, Note(i18n.Textf("… %d more", more), steps[start].From))
 				i = end - 1
 				break
@@ -158,9 +159,9 @@ var (
 // note is not drawn. Holders are the clients that hold the lock, or go on as if they do.
 func noteStep(e player.Entry, holders []string, before []Step) Step {
 	full := i18n.Both(strings.TrimPrefix(e.Text.String(), "known: "), strings.TrimPrefix(e.Text.In(i18n.Chinese), "出现已知问题："))
-	before1, behind, _ := strings.Cut(full.String(), ": ")
-	before1Zh, behindZh, _ := strings.Cut(full.In(i18n.Chinese), "：")
-	head, details := i18n.Both(before1, before1Zh), i18n.Both(behind, behindZh) // before the first colon, and behind it
+	headEn, detailsEn, _ := strings.Cut(full.String(), ": ")
+	headZh, detailsZh, _ := strings.Cut(full.In(i18n.Chinese), "：")
+	head, details := i18n.Both(headEn, headZh), i18n.Both(detailsEn, detailsZh) // before the first colon, and behind it
 	var last Step
 	if len(before) > 0 {
 		last = before[len(before)-1]

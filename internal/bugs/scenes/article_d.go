@@ -59,8 +59,7 @@ var articleD = []Bug{
 		Title:   "the node before is gone: the waiter takes the lock",
 		Listing: listings.NewDistributedLock, Kinds: []player.Kind{player.TwoHolders}, Search: atRandom,
 		World: oneFaultAmong(3, deep, player.Expire),
-		Level: Level{Route: route("A: request,A: request,B: request,C: request,C: request,B: expire,B: reconnect,B: " +
-			"reconnect,C: request")},
+		Level: Level{Route: route("A: request,A: request,B: request,C: request,C: request,B: expire,B: reconnect,B: reconnect,C: request")},
 	},
 	{
 		ID: "D8", Step: step3, Cure: withWaitTime(),

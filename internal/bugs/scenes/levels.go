@@ -9,12 +9,11 @@ import (
 
 // A Level has the texts of the game for a scene. The player is to reach the bug's Goal.
 type Level struct {
-	Name    Text   `json:"name"`    // does not say what is wrong
-	Intro   Text   `json:"intro"`   // what the code promises, and what may happen; not the solution
-	Hints   []Text `json:"hints"`   // one at a time; the last makes Plays choices of the Way. None if there is no choice
-	Victory Text   `json:"victory"` // what happened, why the code let it happen, and the rule to take away
-	// Else is said of another violation than that of the goal.
-	Else map[player.Kind]Text `json:"else,omitempty"`
+	Name    Text                 `json:"name"`           // does not say what is wrong
+	Intro   Text                 `json:"intro"`          // what the code promises, and what may happen; not the solution
+	Hints   []Text               `json:"hints"`          // one at a time; the last makes Plays choices of the Way. None if there is no choice
+	Victory Text                 `json:"victory"`        // what happened, why the code let it happen, and the rule to take away
+	Else    map[player.Kind]Text `json:"else,omitempty"` // what is said of another violation than that of the goal
 	// Route is the solution as a person plays it, clients in the order A, B, C. Nil: it is the scene's schedule.
 	Route []string `json:"-"`
 }

@@ -79,7 +79,6 @@ func playFates(t *testing.T, key string, choices []string) []int {
 	return explore.Fates(t, s.World, choices, scenes.FateTries, s.Reached, nil)
 }
 
-// writeFates plays all fates, and writes fates.json.
 func writeFates(t *testing.T) {
 	fates := make(map[string][]int)
 	for key, choices := range fatedChoices() {

@@ -86,7 +86,6 @@ func (s *stock) read(conn *zk.Conn, at string, token int64) (int, error) {
 	return number, err
 }
 
-// write writes the number.
 func (s *stock) write(conn *zk.Conn, at string, token int64, number int) error {
 	if s.fenced {
 		_, err := updateFenced(conn, at, token, func(int) int { return number })

@@ -51,7 +51,7 @@ func Plans(s player.Subject) []Plan {
 	plans := fullPlans(s)
 	if !testenv.AtLanding() {
 		for i, p := range plans {
-			if p.Faults < 2 || s.Timed {
+			if p.Faults < 2 || s.Timed { // those with two faults are random searches already
 				plans[i].Search = explore.Search{Seed: 1, Limit: 60, Depth: p.Depth}
 			}
 		}
@@ -212,8 +212,7 @@ func reportFound(t *testing.T, r *explore.Report) {
 	hint := ""
 	if err := r.Found.WriteFile(file); err == nil {
 		test, _, _ := strings.Cut(t.Name(), "/")
-		hint = fmt.Sprintf("\nPlay it again, until it passes: go test %s -run '^%s$' -explore.trace=%s",
-			testedPackage(), test, file)
+		hint = fmt.Sprintf("\nPlay it again, until it passes: go test %s -run '^%s$' -explore.trace=%s", testedPackage(), test, file)
 	}
 	t.Errorf("%v\n%v%s", r, r.Found, hint)
 }

@@ -24,7 +24,6 @@ type Change struct {
 	Do  player.Fault  `json:"do"`
 }
 
-// change carries out a change.
 func (p *pacer) change(ch Change) {
 	var then func()
 	p.w.Do(func() { then = p.changeLocked(ch) })
@@ -71,8 +70,9 @@ func (p *pacer) changeLocked(ch Change) (then func()) {
 		c.FaultLocked()
 		p.recorder.Client(c.Client, "stopped")
 		c.expireAt = p.reserve(p.recorder.now() + w.Timeout())
-		c.runsOnAt = p.reserve(c.expireAt + 4*p.Latency)
-		if slices.ContainsFunc(p.changes, func(later Change) bool { return later.Do == RunsOn && p.clientOf(later.Who) == c }) {
+		c.runsOnAt = p.reserve(c.expireAt + 4*p.Latency) // a while in which the next holder gets in
+		wakesIt := func(later Change) bool { return later.Do == RunsOn && p.clientOf(later.Who) == c }
+		if slices.ContainsFunc(p.changes, wakesIt) {
 			c.runsOnAt = 0
 		}
 	}
@@ -117,7 +117,6 @@ func (p *pacer) expire(c *pacedClient) {
 	w.Do(p.recorder.scan)
 }
 
-// runOn lets a stopped client run on.
 func (p *pacer) runOn(c *pacedClient) {
 	p.w.Do(func() {
 		c.Stopped, c.runsOnAt = false, 0

@@ -32,15 +32,13 @@ type Film struct {
 	Formula    Formula           `json:"formula"`
 	Results    []i18n.Text       `json:"results"` // of each contender
 	Violation  *player.Violation `json:"violation"`
-	// Known is the name of the violation if the lock is known for it: that of a player.Known.
-	Known string `json:"known,omitempty"`
-	Hash  string `json:"hash"` // SHA-256 of packets and marks
+	Known      string            `json:"known,omitempty"` // the name of the violation if the lock is known for it: that of a player.Known
+	Hash       string            `json:"hash"`            // SHA-256 of packets and marks
 	// Where each contender is in the lock's source, in order of time, and the
 	// lines that this names; none if the contenders are many.
-	Where  []Where `json:"where,omitempty"`
-	Places []Place `json:"places,omitempty"`
-	// Choices are those of a schedule that a person or the explorer has chosen.
-	Choices []Choice `json:"choices,omitempty"`
+	Where   []Where  `json:"where,omitempty"`
+	Places  []Place  `json:"places,omitempty"`
+	Choices []Choice `json:"choices,omitempty"` // of a schedule that a person or the explorer has chosen
 }
 
 // A Choice is a choice with its instant. Op and Path are those of the request that the server carries out then, if it

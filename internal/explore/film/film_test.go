@@ -33,8 +33,8 @@ func paced(t *testing.T, w player.World, p film.Pace) *film.Film {
 			request := f.Packets[packet.Of-1]
 			require.Equal(t, "request", request.Kind)
 			require.Equal(t, request.Client, packet.Client)
-			require.True(t, request.Arrived == packet.Sent || request.Arrived < packet.Sent && p.Server != nil,
-				"a reply leaves when its request has arrived, and the server has worked")
+			work := packet.Sent - request.Arrived
+			require.True(t, work == 0 || work > 0 && p.Server != nil, "a reply leaves when its request has arrived, and the server has worked")
 		}
 		last = packet.Sent
 	}
@@ -57,14 +57,13 @@ func paced(t *testing.T, w player.World, p film.Pace) *film.Film {
 	return f
 }
 
-// marks returns the marks of a kind.
 func marks(f *film.Film, kind string) []film.Mark {
 	return slices.DeleteFunc(slices.Clone(f.Marks), func(m film.Mark) bool { return m.Kind != kind })
 }
 
 // subjects are the locks of steps 1 to 4, and zklock.
 func subjects() []player.Subject {
-	const session = 4 * time.Second
+	const session = 4 * time.Second // as in the lab: locks.Session
 	list := []player.Subject{steps.Naive(), steps.Herd(), steps.Predecessor(), steps.Reentrant(), steps.ZklockIn(session)}
 	for i := range list {
 		list[i].Session = session
@@ -92,7 +91,7 @@ func TestAFilmShowsTheStep(t *testing.T) {
 	}
 }
 
-// someFaults are all faults that a film may have; before a landing a third of them: for each n modulo 3 another one.
+// someFaults are the faults that a film may have: at a landing all of them, otherwise the third that n chooses.
 func someFaults(n int) (list []player.Fault) {
 	for i, do := range film.PaceFaults {
 		if (n+i)%3 == 0 || testenv.AtLanding() {
@@ -113,7 +112,7 @@ func TestAFilmRepeats(t *testing.T) {
 				t.Run(fmt.Sprintf("%s %s %v", s.Name, do, shared), func(t *testing.T) {
 					w := player.World{Lock: s, Contenders: 6, Shared: shared}
 					p := film.Pace{Seed: uint64(i*10 + j)}
-					if do != "" {
+					if do != "" { // early for A, later for C; and B is cut off if the run still goes on
 						p.Changes = []film.Change{{At: 25 * time.Millisecond, Who: "A", Do: do},
 							{At: 300 * time.Millisecond, Who: "C", Do: do}, {At: 2 * time.Second, Who: "B", Do: player.Cut}}
 					}
@@ -126,13 +125,14 @@ func TestAFilmRepeats(t *testing.T) {
 }
 
 func TestAHundredContendersRepeat(t *testing.T) {
-	for i, s := range subjects() {
-		if i < 2 && (testenv.Raced || !testenv.AtLanding()) {
-			continue // tens of thousands of packets; all else is the same
+	for _, s := range subjects() {
+		wakesAll := s.Name == "naive" || s.Name == "herd" // a release wakes all that wait: tens of thousands of packets
+		if wakesAll && (testenv.Raced || !testenv.AtLanding()) {
+			continue
 		}
 		w, p := player.World{Lock: s, Contenders: 100}, film.Pace{Seed: 1}
-		if s.Name == "naive" || s.Name == "herd" {
-			p.Changes = []film.Change{{At: time.Second, Who: "V4", Do: player.Cut}} // the last name
+		if wakesAll {
+			p.Changes = []film.Change{{At: time.Second, Who: "V4", Do: player.Cut}} // V4 is the 100th name
 		}
 		require.Equal(t, paced(t, w, p).Hash, paced(t, w, p).Hash, s.Name)
 	}
@@ -180,10 +180,11 @@ func TestAChangeLeavesWhatWasBeforeIt(t *testing.T) {
 // Each kind of change shows its effect in the film.
 func TestEachChangeIsInTheFilm(t *testing.T) {
 	all := subjects()
-	predecessor := player.World{Lock: all[2], Contenders: 3}
-	complete := player.World{Lock: all[4], Contenders: 3} // zklock
+	predecessor := player.World{Lock: all[2], Contenders: 3} // step 3
+	complete := player.World{Lock: all[4], Contenders: 3}    // zklock
 	states := marks(paced(t, predecessor, film.Pace{Seed: 1}), "state")
-	gets := states[slices.IndexFunc(states, func(m film.Mark) bool { return m.Who == "A" && m.State == "holds" })].At
+	getsIn := func(m film.Mark) bool { return m.Who == "A" && m.State == "holds" }
+	gets := states[slices.IndexFunc(states, getsIn)].At // when A gets the lock
 	filmed := func(who string, at time.Duration, do player.Fault) *film.Film {
 		return paced(t, predecessor, film.Pace{Seed: 1, Changes: []film.Change{{At: at, Who: who, Do: do}}})
 	}
@@ -255,6 +256,7 @@ func TestPartsOfAFilm(t *testing.T) {
 					parts = append(parts, &copied)
 				}
 				whole := paced(t, player.World{Lock: steps.Naive(), Contenders: 40, Shared: shared}, p)
+				// The first part comes at 1000 packets (firstPart in pace.go), and in a film of twice as many that is certain.
 				require.True(t, len(parts) >= 1 || len(whole.Packets) < 2000, "%d packets", len(whole.Packets))
 				last := 0
 				for _, part := range parts {
@@ -290,7 +292,7 @@ func TestTheTimesHaveTheRatiosOfTheMeasuredServer(t *testing.T) {
 	for _, ratios := range []struct {
 		n           int // contenders
 		herd, naive float64
-	}{{6, 1.01, 1.45}, {20, 1.43, 2.44}, {50, 2.16, 3.50}, {100, 3.53, 5.67}} { // the form that the bench's test reads
+	}{{6, 1.01, 1.45}, {20, 1.43, 2.44}, {50, 2.16, 3.50}, {100, 3.53, 5.67}} { // a test of the bench reads this line
 		n := ratios.n
 		if n > 20 && !testenv.AtLanding() {
 			continue
@@ -331,9 +333,10 @@ func TestAServerTakesOneRequestAfterTheOther(t *testing.T) {
 		}
 		require.Greater(t, waited, 10, do)
 		slices.SortFunc(carriedOut, func(a, b film.Packet) int { return cmp.Compare(a.Arrived, b.Arrived) })
+		came := func(p film.Packet) time.Duration { return cmp.Or(p.Queued, p.Arrived) } // Queued is 0 if it did not wait
 		for i, p := range carriedOut[1:] {
-			last := carriedOut[i]
-			require.GreaterOrEqual(t, cmp.Or(p.Queued, p.Arrived), cmp.Or(last.Queued, last.Arrived), do)
+			last := carriedOut[i] // the one before p
+			require.GreaterOrEqual(t, came(p), came(last), do)
 			require.GreaterOrEqual(t, p.Arrived-last.Arrived, work, do)
 		}
 	}
@@ -372,7 +375,7 @@ func TestAFilmHasDataAndVariables(t *testing.T) {
 		}
 	}
 	if testenv.Raced {
-		require.Empty(t, shown)
+		require.Empty(t, shown) // a film has no variables then: noteVariables says why
 	} else {
 		require.Len(t, shown, 2)
 	}

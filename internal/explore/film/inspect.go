@@ -50,7 +50,8 @@ func Variables(lock player.Lock) (list []Variable) {
 			}
 			v = v.Elem()
 		}
-		if v.Kind() != reflect.Struct || !strings.HasPrefix(v.Type().PkgPath(), modulePath) || depth > 3 {
+		const deepest = 3 // parts of parts of parts: a reader looks no deeper
+		if v.Kind() != reflect.Struct || !strings.HasPrefix(v.Type().PkgPath(), modulePath) || depth > deepest {
 			return
 		}
 

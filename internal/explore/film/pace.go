@@ -23,18 +23,14 @@ import (
 // that plays it first and whose runtime draws the same numbers. The lab's page starts an engine for it whose numbers
 // are always the same. zklock is such a lock.
 type Pace struct {
-	// Latency is the mean time that a packet is on its way: from half of it to one and a half. 0: 20 ms.
-	Latency time.Duration
-	// Hold is the mean time that a contender holds the lock. 0: five times the latency, so that a person sees it.
-	Hold time.Duration
+	Latency time.Duration // the mean time that a packet is on its way: from half of it to one and a half; 0: 20 ms
+	Hold    time.Duration // the mean time that a contender holds the lock; 0: five latencies, so that a person sees it
 	// Gather is the instant before which no contender unlocks. If it is late enough for
 	// all others to wait by then, the first release is like the later ones.
-	Gather time.Duration
-	// Server is the time that the server takes for requests. nil: it takes none.
-	Server *Server
-	Seed   uint64
-	// Changes are the faults, each at its instant.
-	Changes []Change
+	Gather  time.Duration
+	Server  *Server // the time that the server takes for requests; nil: it takes none
+	Seed    uint64
+	Changes []Change // the faults, each at its instant
 	// Part, if it is not nil, is called during the run, each time that the film has about doubled, with the part
 	// of the film that cannot change any more. Later parts begin with it, and so does the whole film. A short film
 	// has no part.
@@ -144,7 +140,6 @@ func delay(rng *rand.Rand, mean time.Duration) time.Duration {
 	return mean/2 + time.Duration(rng.Int64N(int64(mean)+1))
 }
 
-// play plays a world at a pace, and films it.
 func (pace Pace) play(w *player.Player) (*Film, error) {
 	p := &pacer{Pace: pace, w: w, recorder: newRecorder(w), nextPart: firstPart,
 		used: make(map[time.Duration]struct{}), unlocks: make(map[*player.Contender]time.Duration)}
@@ -152,8 +147,9 @@ func (pace Pace) play(w *player.Player) (*Film, error) {
 	w.Paced, w.Unnoted, w.Unscheduled = true, true, true
 	p.recorder.film.Latency, p.recorder.film.Seed = pace.Latency, pace.Seed
 
-	// Each client and each contender draws its times by itself, so that what happens to one changes no time of another.
-	// The contenders start one after the other, within the time of two packets.
+	// Each client and each contender draws its times from streams of its own, whose numbers are i<<8 and the next ones,
+	// so that what happens to one changes no time of another. The contenders start one after the other, within the time
+	// of two packets.
 	for i, c := range w.Clients {
 		rng := func(n int) *rand.Rand { return rand.New(rand.NewPCG(pace.Seed, uint64(i)<<8+uint64(n))) }
 		p.clients = append(p.clients, &pacedClient{Client: c, up: rng(0), down: rng(1), dial: rng(2)})
@@ -253,7 +249,6 @@ func (p *pacer) next() (at time.Duration, do func()) {
 	return at, do
 }
 
-// nextLocked compares everything that has an instant.
 func (p *pacer) nextLocked() (at time.Duration, do func()) {
 	offer := func(due time.Duration, what func()) {
 		if do == nil || due < at {
@@ -438,7 +433,8 @@ func (p *pacer) request(c *pacedClient) {
 func (p *pacer) deliver(c *pacedClient) {
 	w, lose := p.w, false
 	w.Do(func() {
-		if lose = c.loseReply && !c.Line.Down[0].IsEvent; lose {
+		lose = c.loseReply && !c.Line.Down[0].IsEvent
+		if lose {
 			c.loseReply = false
 			w.Happened++
 			w.CutLocked(c.Client)
@@ -457,7 +453,6 @@ func (p *pacer) look() {
 	p.w.Do(p.recorder.scan)
 }
 
-// connect lets a client that dials connect.
 func (p *pacer) connect(c *pacedClient) {
 	c.dialAt = 0
 	if p.w.Connect(c.Client) {

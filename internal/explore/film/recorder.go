@@ -33,14 +33,13 @@ type recorder struct {
 	drawn      []string           // texts that were drawn at random, in order
 }
 
-// A client is the recorder's record of a client.
+// A client, a contender and a znode are what the recorder knows of those of the player and the server.
 type client struct {
 	state   string
 	watches map[watchKey]bool
 	asked   map[watchKey][]string // contenders that have asked to be woken; "": it is not known which
 }
 
-// A contender is the recorder's record of a contender.
 type contender struct {
 	at        []Place
 	variables []Variable
@@ -48,7 +47,6 @@ type contender struct {
 	noticed   bool   // the film shows that it has noticed the loss of its lock
 }
 
-// A znode is the recorder's record of a znode.
 type znode struct {
 	owner, session, data string
 	czxid                int64
@@ -83,7 +81,6 @@ func newRecorder(w *player.Player) *recorder {
 // now is the instant in the film. Without slots the clock stays at 0.
 func (r *recorder) now() time.Duration { return r.clock + time.Since(r.w.Start) }
 
-// begin notes the state at the start.
 func (r *recorder) begin() {
 	r.w.Camera = r
 	for _, c := range r.w.Clients {
@@ -140,7 +137,8 @@ func (r *recorder) noteClosed() {
 		if _, lives := r.w.Srv.Ephemerals(c.Session); lives {
 			state = "cut off"
 		}
-		if slices.Contains([]string{"", "connected", "runs on"}, r.clients[c.Index].state) { // "": connected since the start
+		shownConnected := []string{"", "connected", "runs on"} // "": connected since the start
+		if slices.Contains(shownConnected, r.clients[c.Index].state) {
 			r.Client(c, state)
 		}
 	}
@@ -153,7 +151,8 @@ func (r *recorder) Violation(v player.Violation, known string) {
 	}
 	r.violations = append(r.violations, v)
 	r.mark(Mark{Kind: "violation", Violation: v.Kind, Who: v.Who, Text: v.What, Known: known})
-	if r.film.Violation == nil || r.film.Known != "" && known == "" { // one that is not known says more than a known one
+	saysMore := r.film.Known != "" && known == "" // one that is not known says more than a known one
+	if r.film.Violation == nil || saysMore {
 		r.film.Violation, r.film.Known = &v, known
 	}
 }
@@ -364,16 +363,16 @@ func (r *recorder) markWatches(list []watch, set bool) {
 
 // Woken notes which waiting contenders an event wakes.
 func (r *recorder) Woken(c *player.Client, p player.Frame) {
-	fired := []bool{false} // the watches on the path: of the node, or of its children
+	ofNode, ofChildren := watchKey{path: p.Path}, watchKey{path: p.Path, children: true}
+	fired := []watchKey{ofNode}
 	switch p.Event {
 	case jute.EventChildrenChanged:
-		fired = []bool{true}
+		fired = []watchKey{ofChildren}
 	case jute.EventDeleted:
-		fired = []bool{false, true}
+		fired = []watchKey{ofNode, ofChildren}
 	}
 	var asked []string
-	for _, children := range fired {
-		k := watchKey{p.Path, children}
+	for _, k := range fired {
 		asked = append(asked, r.clients[c.Index].asked[k]...)
 		delete(r.clients[c.Index].asked, k)
 	}

@@ -43,7 +43,8 @@ func Play(t *testing.T, w player.World, choices []string) (f *Film, tr *player.T
 // playFilmed plays a schedule and films it. The film is nil if the schedule does not end.
 func playFilmed(t *testing.T, config player.World, choose player.Chooser) (f *Film, tr *player.Trace) {
 	defer player.Alone()()
-	actions, chosenAs := 0, []int{} // the number of actions so far, and for each choice of the film which of them it is
+	actions := 0       // so far
+	var actionOf []int // the number of its action, for each choice of the film
 	run := player.InBubble(t, config, func(w *player.Player) {
 		r := newRecorder(w)
 		r.slots = true
@@ -51,12 +52,12 @@ func playFilmed(t *testing.T, config player.World, choose player.Chooser) (f *Fi
 		w.Play(func(p *player.Point) int {
 			i := choose(p)
 			if i < 0 || i >= len(p.Enabled) {
-				return i
+				return i // the schedule ends here
 			}
 			actions++
 			if len(p.Enabled) > 1 { // otherwise there is no choice
 				r.film.Choices = append(r.film.Choices, Choice{At: r.now(), Choice: p.Enabled[i]})
-				chosenAs = append(chosenAs, actions)
+				actionOf = append(actionOf, actions)
 			}
 			return i
 		}, nil)
@@ -70,7 +71,7 @@ func playFilmed(t *testing.T, config player.World, choose player.Chooser) (f *Fi
 		c := &f.Choices[i]
 		client, isRequest := strings.CutSuffix(c.Choice, ": request")
 		carriedOut := slices.IndexFunc(run.Log, func(e player.Entry) bool {
-			return e.Point == chosenAs[i] && e.Kind == "carried out" && e.Who == client
+			return e.Point == actionOf[i] && e.Kind == "carried out" && e.Who == client
 		})
 		if isRequest && carriedOut >= 0 {
 			c.Op, c.Path = run.Log[carriedOut].Op, run.Log[carriedOut].Path

@@ -76,7 +76,7 @@ func (r *recorder) noteWhere() {
 func (r *recorder) moved() bool {
 	n, ok := runtime.GoroutineProfile(r.stacks)
 	for !ok {
-		r.stacks = make([]runtime.StackRecord, n+20)
+		r.stacks = make([]runtime.StackRecord, n+20) // with room for goroutines that are started later
 		n, ok = runtime.GoroutineProfile(r.stacks)
 	}
 	now := r.stacks[1:n] // the first is the goroutine that asks

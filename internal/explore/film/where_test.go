@@ -17,14 +17,14 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// sourceOfRequest has for each request what is on the line of the source at which a contender waits for the reply.
+// sourceOfRequest matches, for each request, the line of the lock's source at which a contender waits for the reply.
 var sourceOfRequest = map[string]*regexp.Regexp{
 	"create": regexp.MustCompile(`[cC]reate`), "delete": regexp.MustCompile(`[dD]elete`),
 	"exists": regexp.MustCompile(`[eE]xists`), "getData": regexp.MustCompile(`Get`),
 	"getChildren2": regexp.MustCompile(`Children`), "sync": regexp.MustCompile(`Sync`),
 }
 
-// firstSent is the first request that a contender sends in a time; "" if it sends none.
+// firstSent is the first request that a contender sends between two instants; "" if it sends none.
 func firstSent(f *film.Film, who string, from, until time.Duration) string {
 	for _, p := range f.Packets {
 		if p.Who == who && p.Kind == "request" && p.Sent >= from && p.Sent < until {
@@ -42,18 +42,18 @@ func TestAFilmSaysWhereEachContenderIs(t *testing.T) {
 	for name, subject := range subjects {
 		f := testenv.Must(film.Paced(t, player.World{Lock: subject, Contenders: 4}, film.Pace{Seed: 3}))(t)
 		sources := make(map[string][]string)
-		checked, waits := 0, 0
+		checked, waits := 0, 0 // lines that wait for a reply, and lines that wait for an event
 		for i, w := range f.Where {
 			if len(w.At) == 0 {
-				continue
+				continue // the contender is in no call of the lock
 			}
-			at := f.Places[w.At[0]]
+			at := f.Places[w.At[0]] // the innermost line
 			if sources[at.File] == nil {
 				text := testenv.Must(os.ReadFile(filepath.Join("..", "..", "..", at.File)))(t)
 				sources[at.File] = strings.Split(string(text), "\n")
 			}
 			line := sources[at.File][at.Line-1]
-			until := f.End
+			until := f.End // the contender is there until its next Where, if it has one
 			later := f.Where[i+1:]
 			if next := slices.IndexFunc(later, func(l film.Where) bool { return l.Who == w.Who }); next >= 0 {
 				until = later[next].From
@@ -73,11 +73,11 @@ func TestAFilmSaysWhereEachContenderIs(t *testing.T) {
 			}
 		}
 
-		require.GreaterOrEqual(t, checked, 8, name)
-		require.True(t, waits > 0 || name == "timeout", name)
+		require.GreaterOrEqual(t, checked, 8, name)           // each of four contenders creates and deletes a node
+		require.True(t, waits > 0 || name == "timeout", name) // step 5 waits for both in one select, which is a checked line
 		for _, m := range f.Marks {
 			if m.Kind == "state" && m.State == "holds" {
-				var lines []int
+				var lines []int // of the contender's last Where up to this instant
 				for _, w := range f.Where {
 					if w.Who == m.Who && w.From <= m.At {
 						lines = w.At
@@ -86,7 +86,9 @@ func TestAFilmSaysWhereEachContenderIs(t *testing.T) {
 				require.Empty(t, lines, "%s: %s holds the lock", name, m.Who)
 			}
 		}
-		crowd := testenv.Must(film.Paced(t, player.World{Lock: subject, Contenders: 13}, film.Pace{Seed: 3}))(t)
-		require.Empty(t, crowd.Where, name)
+
+		const crowd = 13 // one more than a film follows: mostFollowed in where.go
+		f = testenv.Must(film.Paced(t, player.World{Lock: subject, Contenders: crowd}, film.Pace{Seed: 3}))(t)
+		require.Empty(t, f.Where, name)
 	}
 }

@@ -69,7 +69,9 @@ func (w *Player) checkWaitLocked(k *Contender) {
 		w.ViolateLocked(Violation{Kind: TooLong, Who: k.Name, What: i18n.Textf(
 			"%s has waited for %v, and its Lock is to give up after %v", k.Name, time.Since(k.since).Round(time.Second), w.Lock.Within)})
 	}
-	if l := k.Client.Line; w.Apart && !k.Client.faulted && !l.Broken && len(l.Up)+len(l.Down) == 0 {
+	l := k.Client.Line
+	nothingUnderWay := !k.Client.faulted && !l.Broken && len(l.Up)+len(l.Down) == 0
+	if w.Apart && nothingUnderWay {
 		w.ViolateLocked(Violation{Kind: Hang, Who: k.Name, What: i18n.Textf(
 			"%s waits for a lock that no other contender holds or asks for", k.Name)})
 	}
@@ -80,7 +82,8 @@ func (w *Player) checkNodesLocked() {
 	for _, c := range w.Clients {
 		var inside []string
 		for _, k := range c.Contenders {
-			if k.State != Inside || k.Lost || k.held != c.Conn.SessionID() || !w.sessionLives(k.held) || k.notified() {
+			sessionHolds := !k.Lost && k.held == c.Conn.SessionID() && w.sessionLives(k.held)
+			if k.State != Inside || !sessionHolds || k.notified() {
 				continue
 			}
 			if o := w.owner(k.Name); !slices.Contains(inside, o) {
@@ -130,7 +133,8 @@ func (w *Player) overtakenLocked(k *Contender) {
 		if o == k || o.State != Waiting || o.joined == 0 || o.joined > k.called || o.Client.faulted {
 			continue
 		}
-		if o.passed++; o.passed >= w.Lock.Bypass {
+		o.passed++
+		if o.passed >= w.Lock.Bypass {
 			w.ViolateLocked(Violation{Kind: Starves, Who: o.Name, What: i18n.Textf(
 				"%d times a contender that called Lock later gets in before %s", o.passed, o.Name)})
 		}
@@ -184,7 +188,8 @@ func (w *Player) enteredLocked(k *Contender) {
 	}
 
 	for _, o := range w.Contenders {
-		if o == k || o.State != Waiting || o.Client.faulted || o.Ended || w.Lock.Together != nil && w.Lock.Together(o.Name, k.Name) {
+		mayEnterToo := w.Lock.Together != nil && w.Lock.Together(o.Name, k.Name)
+		if o == k || o.State != Waiting || o.Client.faulted || o.Ended || mayEnterToo {
 			continue
 		}
 		for _, p := range w.nodesOf(o.Client) {
@@ -236,7 +241,6 @@ func (w *Player) Hang() {
 		what = i18n.Textf("%s waits, and nothing can happen any more", who[0])
 	}
 	w.ViolateLocked(Violation{Kind: Hang, Who: who[0], What: what})
-	w.Run.Known = slices.Compact(w.Run.Known)
 }
 
 // And names contenders or clients: "A, B and C" is said as "A and B and C".
@@ -280,7 +284,8 @@ func (w *Player) checkEnd() {
 	}
 
 	r, s, n := w.Run, w.Lock, w.Number()
-	if predicted := !w.Missing && !w.Apart && len(w.Scripts) == 0; predicted && w.Happened == 0 {
+	isPredicted := !w.Missing && !w.Apart && len(w.Scripts) == 0 && w.Happened == 0 // the formulas are of such a schedule
+	if isPredicted {
 		if s.Requests != nil && r.Requests > s.Requests(n) {
 			w.ViolateLocked(Violation{Kind: Costly, What: i18n.Textf("%d requests, at most %d are predicted", r.Requests, s.Requests(n))})
 		}
@@ -289,7 +294,8 @@ func (w *Player) checkEnd() {
 		}
 	}
 
-	if watches := w.Srv.Watches(); w.Happened == 0 && len(watches) > 0 {
+	watches := w.Srv.Watches()
+	if w.Happened == 0 && len(watches) > 0 {
 		w.ViolateLocked(Violation{Kind: WatchLeft, Who: w.OwnerLocked(watches[0].Session),
 			What: i18n.Textf("%s has left a watch on %s", w.OwnerLocked(watches[0].Session), watches[0].Path)})
 	}

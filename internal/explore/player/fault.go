@@ -14,7 +14,6 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
-// endContext ends the ctx of a contender's Lock or TryLock.
 func (w *Player) endContext(k *Contender) {
 	w.mu.Lock()
 	w.Camera.Note(k.Name, CtxEnds)
@@ -48,7 +47,8 @@ func (c *lookedAt) Err() error {
 	k.w.mu.Lock()
 	var end context.CancelFunc
 	if k.looks > 0 && !k.w.free {
-		if k.looks--; k.looks == 0 && k.Cancel != nil && !k.Ended {
+		k.looks--
+		if k.looks == 0 && k.Cancel != nil && !k.Ended {
 			end, k.Ended = k.Cancel, true
 			k.notes = append(k.notes, Entry{Kind: "note", Text: "looks at its ctx, which has not ended, and then it ends"})
 		}
@@ -63,7 +63,7 @@ func (c *lookedAt) Err() error {
 
 // tamper carries out NodeGoes or NodeSet: somebody deletes the nodes of a contender, or writes their data again.
 func (w *Player) tamper(k *Contender, f Fault) {
-	happens, change := i18n.Text("has the node %s, whose data somebody writes again"), w.Srv.Touch
+	happens, change := i18n.Text("has the node %s, whose data somebody writes again"), w.Srv.Touch // NodeSet
 	w.mu.Lock()
 	if f == NodeGoes {
 		happens, change = "loses the node %s, which an administrator deletes", w.Srv.Delete
@@ -127,7 +127,7 @@ func (w *Player) loseReply(c *Client) {
 func (w *Player) pause(f Fault) {
 	d, most, what := pause, math.MaxInt, i18n.Textf("%v pass", pause)
 	if f == Day {
-		// A waiter that looks again every second has looked often enough before that.
+		// A waiter that looks again every second would send a request for each of 86,400 seconds: 300 show as much.
 		d, most, what = day, 300, dayPasses
 	}
 	w.mu.Lock()
@@ -258,7 +258,8 @@ func (w *Player) letPass(c *Client, d time.Duration, most int) {
 		})
 		w.mu.Unlock()
 		if next >= 0 {
-			if most--; most < 0 {
+			most--
+			if most < 0 {
 				return
 			}
 			w.Request(w.Clients[next])

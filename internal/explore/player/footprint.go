@@ -25,7 +25,8 @@ type Access struct {
 // 'r' reads the list, 'c' makes a child, 'd' deletes one, 'n' makes one that gets the parent's next
 // number, and 'g' reads a child by its name, which an 'n' may have made.
 func clash(a, b byte) bool {
-	switch string([]byte{min(a, b), max(a, b)}) {
+	both := string([]byte{min(a, b), max(a, b)}) // in the order of the alphabet
+	switch both {
 	case "cr", "dr", "nr", "gn", "cn", "nn":
 		return true
 	}

@@ -13,13 +13,11 @@ import (
 
 // An Entry is one line of a schedule's log.
 type Entry struct {
-	// Point is the number of the action that caused it, from 1; 0 is the start.
-	Point int `json:"point"`
+	Point int `json:"point"` // the number of the action that caused it, from 1; 0: the start
 	// At is virtual time since the start. Time passes only while the lock, the
 	// client library or a session timeout waits for it.
-	At time.Duration `json:"at_ns"`
-	// The name of the client or the contender.
-	Who string `json:"who"`
+	At  time.Duration `json:"at_ns"`
+	Who string        `json:"who"` // the name of the client or the contender
 	// Kind is "sends", "carried out", "reply", "event", "lost" or "note". A reply and an event arrive at the client.
 	Kind  string    `json:"kind"`
 	Op    string    `json:"op,omitempty"`

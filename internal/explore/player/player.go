@@ -23,12 +23,11 @@ type Player struct {
 	Run        *Run
 	end        func() // what the lock's Begin has returned, or nil
 
-	mu   sync.Mutex    // guards the fields below, all lines, clients and contenders
-	free bool          // no goroutine is kept waiting: the world is set up or taken down
-	Turn int           // the number of the action
-	stir chan struct{} // has room for one: something has happened since DrainStir
-	// Paced: only the film of the schedule is needed, and there is no log.
-	Paced bool
+	mu    sync.Mutex    // guards the fields below, all lines, clients and contenders
+	free  bool          // no goroutine is kept waiting: the world is set up or taken down
+	Turn  int           // the number of the action
+	stir  chan struct{} // has room for one: something has happened since DrainStir
+	Paced bool          // only the film of the schedule is needed, and there is no log
 	// In a paced run: something has changed since the contenders were checked (Unnoted), or since the packets got
 	// their instants (Unscheduled). Both take a while with a hundred contenders, and most packets concern one of them.
 	Unnoted, Unscheduled bool
@@ -195,7 +194,6 @@ func (w *Player) point(actions []action) *Point {
 	return p
 }
 
-// act carries out an action.
 func (w *Player) act(a action) {
 	w.mu.Lock()
 	w.Foot = Footprint{}
@@ -257,18 +255,16 @@ func (w *Player) Settle() {
 func (w *Player) DeliverLocked(c *Client) {
 	p := c.Line.answerLocked()
 	w.Foot.client(c)
+	if p.IsEvent {
+		w.Run.Events++
+		w.Camera.Woken(c, p)
+	}
 	if w.Paced {
-		if p.IsEvent {
-			w.Run.Events++
-			w.Camera.Woken(c, p)
-		}
 		return
 	}
 	e := Entry{Who: c.Name, Kind: "reply", Op: p.Op.String(), Path: p.Path, Made: p.Made, Watch: p.Watch, Err: Code(p.Err), Names: p.Names}
 	if p.IsEvent {
 		e = Entry{Who: c.Name, Kind: "event", Op: p.Event.String(), Path: p.Path}
-		w.Run.Events++
-		w.Camera.Woken(c, p)
 	}
 	if w.Run.hashing {
 		c.history = c.history*1099511628211 ^ e.hash() // FNV-1's prime

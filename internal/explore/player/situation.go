@@ -131,7 +131,6 @@ func statOf(p *Frame) (stat jute.Stat) {
 	return stat
 }
 
-// hashLocked is the hash of the state.
 func (w *Player) hashLocked() uint64 {
 	var b strings.Builder
 	for _, c := range w.Clients {

@@ -73,12 +73,12 @@ func (tr *Trace) steps(l i18n.Language, between string) string {
 			n++
 			prefix = fmt.Sprintf("%2d.", n)
 		}
-		const indent = 22
+		const indent, width = 22, 110 // the columns before the effects of an action, and of a line
 		line := fmt.Sprintf("  %s %-15s ", prefix, act)
 		who, _, _ := strings.Cut(act, ": ")
 		for j, text := range tr.caused(i+1, who) {
 			what := text.In(l)
-			if j > 0 && i18n.Wide(line)+i18n.Wide(what) > 110 {
+			if j > 0 && i18n.Wide(line)+i18n.Wide(what) > width {
 				b.WriteString(line + "\n")
 				line = strings.Repeat(" ", indent)
 			} else if j > 0 {
@@ -167,7 +167,7 @@ var errorsZh = map[string]string{Code(jute.ErrNoNode): "节点不存在", Code(j
 // briefName is the last part of a path, without the middle of a random name.
 func briefName(p string) string {
 	name := path.Base(p)
-	if n := len(name); n > 26 {
+	if n := len(name); n > 26 { // it has a random part, between a prefix and a number of ten digits
 		name = name[:8] + "…" + name[n-10:]
 	}
 	return name

@@ -34,42 +34,31 @@ type Subject struct {
 	Open func(conn *zk.Conn, path string) func(name string) Lock
 	// NotLocked reports whether an error of Unlock means that the lock was not held. Nil: the lock cannot report that.
 	NotLocked func(err error) bool
-	// Path of the lock; "/explore/lock" if it is empty.
-	Path string
+	Path      string // of the lock; "/explore/lock" if it is empty
 	// Begin, if it is not nil, is called before each schedule. A lock that calls gap(name) at a place where the scheduler
 	// may let others run stops there until the explorer chooses to let it go on. End is called when the schedule is over:
 	// goroutines of the lock that wait must exit then.
 	Begin func(gap func(name string)) (end func())
-	// Queue: contenders get the lock in the order of their nodes' numbers.
-	Queue bool
+	Queue bool // contenders get the lock in the order of their nodes' numbers
 	// Requeues: an error of the connection or the session is not an error of Lock,
 	// TryLock or Unlock; they try again. Otherwise they may fail after a fault.
-	Requeues bool
-	// Timed: the lock watches over its session by the clock, so a session expires only after its timeout has passed.
-	Timed bool
-	// Contexts: Lock and TryLock end when their ctx does.
-	Contexts bool
-	// Reentrant: a holder may lock again, and holds the lock until it has unlocked as often as it has locked.
-	Reentrant bool
-	// Exists: the lock takes for granted that its path is there, as the
-	// parent of a queue. The explorer makes it in every world.
-	Exists bool
-	// Permits is how many may be inside at once; 0: one.
-	Permits int
+	Requeues  bool
+	Timed     bool // the lock watches over its session by the clock: a session expires only after its timeout has passed
+	Contexts  bool // Lock and TryLock end when their ctx does
+	Reentrant bool // a holder may lock again, and holds the lock until it has unlocked as often as it has locked
+	Exists    bool // the lock takes for granted that its path is there, as the parent of a queue: every world has it
+	Permits   int  // how many may be inside at once; 0: one
 	// Together, if it is not nil, reports whether two contenders may be inside at once, as two readers may.
 	Together func(a, b string) bool
 	// Lenient: the lock is a student's attempt. Any right behaviour is accepted: the lock may try again after a fault
 	// or not, clean up later, wait for timers, and draw random names, so that its schedules need not repeat.
 	Lenient bool
-	// Closes: Unlock closes the client, after a Lock that failed, too.
-	Closes bool
-	// Session is the session timeout of the clients; SessionTimeout if it is 0.
-	Session time.Duration
+	Closes  bool          // Unlock closes the client, after a Lock that failed, too
+	Session time.Duration // the session timeout of the clients; 0: SessionTimeout
 	// Alone: the contenders of a client share nothing but the client, so Open
 	// may be called for each of them. A film then shows whose each request is.
-	Alone bool
-	// Within: Lock gives up after this time. 0: it does not.
-	Within time.Duration
+	Alone  bool
+	Within time.Duration // Lock gives up after this time; 0: it does not
 	// Bypass: a contender whose first request has been carried out starves if
 	// contenders that call Lock later get in at most that many times before it. 0: not checked.
 	Bypass int
@@ -79,10 +68,8 @@ type Subject struct {
 	// Requests and Events are how many requests n contenders send at most, and how many watch events they get, if each
 	// locks once and no fault happens. Nil: not checked.
 	Requests, Events func(n int) int
-	// Ignore lists violations that are not reported, because the lock makes no such promise.
-	Ignore []Kind
-	// Known lists the known faults of the lock; see Known.
-	Known []Known
+	Ignore           []Kind  // violations that are not reported, because the lock makes no such promise
+	Known            []Known // the known faults of the lock
 }
 
 // Wrapped is the lock with each of its contenders inside another one.
@@ -106,8 +93,7 @@ type Known struct {
 type Facts struct {
 	// OrphanCreate: the reply to a create that made an ephemeral node was lost, and the session went on.
 	OrphanCreate bool
-	// OrphanDelete: a request to delete, or its reply, was lost.
-	OrphanDelete bool
+	OrphanDelete bool     // a request to delete, or its reply, was lost
 	Faults       []string // that were chosen, in order
 	World        World
 }
@@ -169,11 +155,9 @@ var KnownFaults = append([]Fault{Pause, Day, Remake, Refuse, NodeGoes, NodeSet, 
 // A World is what a search plays: a lock, contenders, and the faults that may happen.
 // The zero value of every field but Lock has a meaning.
 type World struct {
-	Lock Subject `json:"-"`
-	// Name of the lock; set from Lock.
-	Name string `json:"lock"`
-	// Contenders is how many there are, 2 if it is 0. They are called A, B, …
-	Contenders int `json:"contenders"`
+	Lock       Subject `json:"-"`
+	Name       string  `json:"lock"`       // of the lock; set from Lock
+	Contenders int     `json:"contenders"` // how many there are, named A, B and so on; 0: two
 	// Shared: all contenders are goroutines of one client. Otherwise each has a client of its own.
 	Shared bool `json:"shared,omitempty"`
 	// Scripts are the calls of each contender. One that has none, or an empty one, locks and unlocks.
@@ -183,17 +167,15 @@ type World struct {
 	// Missing: no node above the lock's path exists. Otherwise all do, and so does the parent of a queue.
 	Missing bool `json:"missing,omitempty"`
 	// Stranger: the parent of the queue also has the children Strangers. They are not contenders.
-	Stranger bool `json:"stranger,omitempty"`
-	// Forbidden: no client may make a node where the lock makes its own.
-	Forbidden bool `json:"forbidden,omitempty"`
+	Stranger  bool `json:"stranger,omitempty"`
+	Forbidden bool `json:"forbidden,omitempty"` // no client may make a node where the lock makes its own
 	// OneOwner: A and B are goroutines of one owner. They are opened under one name, and may be inside together.
 	OneOwner bool `json:"one_owner,omitempty"`
 	// Apart: each contender has a lock of its own, whose path ends with its name. None of them has to wait.
 	Apart bool `json:"apart,omitempty"`
 	// Unconnected: no client is connected at the start. Open must send nothing.
-	Unconnected bool `json:"unconnected,omitempty"`
-	// Sequence is the number of the next node in the queue.
-	Sequence int32 `json:"sequence,omitempty"`
+	Unconnected bool  `json:"unconnected,omitempty"`
+	Sequence    int32 `json:"sequence,omitempty"` // the number of the next node in the queue
 	// Ensemble: the client knows three servers, not one. It connects to the next one at once, and keeps what it has not sent.
 	Ensemble bool `json:"ensemble,omitempty"`
 	// Behind: after each new connection, and until the client syncs or writes, its server does not have what was made

@@ -36,8 +36,8 @@ func (p plainLock) Lock(context.Context) error            { return p.Plain.Lock(
 func (p plainLock) TryLock(context.Context) (bool, error) { return p.Plain.TryLock() }
 func (p plainLock) Unlock(context.Context) error          { return p.Plain.Unlock() }
 
-// What is still wrong with the steps, as their pages say, as far as it depends on the order of messages. That a
-// holder outlives its session (player.Outlived) is reported of every lock that is not timed.
+// These are the faults of the steps that depend on the order of messages; the pages of the steps describe them. They
+// do not have player.Outlived, which the player reports by itself.
 var (
 	// LostReply is known of every lock but zklock.
 	LostReply = player.Known{
@@ -84,7 +84,7 @@ func OfPlain[L Plain](name string, newLock func(conn *zk.Conn, path string) L, n
 // Naive returns step 1 as a Subject.
 func Naive() player.Subject {
 	s := OfPlain("naive", naive.New, naive.ErrNotLocked)
-	s.Requests = func(n int) int { return n*n + 2*n }     // as the package's comment derives it
+	s.Requests = func(n int) int { return n*n + 2*n }     // as the package's comment derives it; the next two do so, too
 	s.Events = func(n int) int { return n * (n - 1) / 2 } // each release wakes all that wait
 	s.Known = []player.Known{LostReply, lookThenDelete}
 	return s

@@ -159,7 +159,6 @@ func decksFit(t *testing.T, dir string) {
 	}
 }
 
-// printed is the number of pages of a page that is printed.
 func printed(p *tab) int {
 	p.Helper()
 	params := page.PrintToPDFParams{PreferCSSPageSize: new(true), PrintBackground: new(true)}

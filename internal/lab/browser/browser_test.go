@@ -53,7 +53,8 @@ func run(m *testing.M) (code int, err error) {
 		fmt.Println("skipped: ZKLOCK_TESTS=landing go test ./internal/lab/browser opens the lab's page in a browser")
 		return 0, nil
 	}
-	exe := ""
+
+	exe := "" // of the first browser that is installed
 	for _, name := range []string{"chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
 			exe = path
@@ -78,6 +79,7 @@ func run(m *testing.M) (code int, err error) {
 	} else if out, err := exec.Command(labCommand, "-out", labFile).CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("go run ./cmd/lab -out FILE: %w\n%s", err, out)
 	}
+
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(exe), chromedp.WindowSize(1200, 900),
 		chromedp.Flag("renderer-process-limit", "1"), // the process compiles the engine once for all tabs
 		chromedp.Flag("js-flags", "--liftoff-only"),  // it does not compile the engine a second time, to faster code
@@ -121,7 +123,8 @@ func open(t *testing.T, address string) *tab {
 func openAt(t *testing.T, url string, width, height int64, first ...string) *tab {
 	t.Helper()
 	readOnce.Do(func() {
-		// The result of go test is kept until a file changes that a test has read.
+		// go test repeats its last result until a file changes that a test has read. The page is built by other
+		// processes, so this one reads its sources.
 		os.Stat(labFile)
 		filepath.WalkDir("..", func(name string, d fs.DirEntry, err error) error {
 			if err == nil && !d.IsDir() {
@@ -134,6 +137,7 @@ func openAt(t *testing.T, url string, width, height int64, first ...string) *tab
 	t.Cleanup(cancel)
 	ctx, cancel = context.WithTimeout(ctx, ceiling)
 	t.Cleanup(cancel)
+
 	p := &tab{T: t, ctx: ctx, width: width, height: height}
 	messages := chromedp.Console(ctx)
 	done := make(chan struct{})
@@ -152,6 +156,7 @@ func openAt(t *testing.T, url string, width, height int64, first ...string) *tab
 			}
 		}
 	}()
+
 	require.NoError(t, chromedp.Do(ctx, chromedp.EmulateViewport(width, height)))
 	for _, script := range append(first, ownStorage, seeScript) {
 		require.NoError(t, chromedp.Do(ctx, atStart(script)))

@@ -114,7 +114,6 @@ func (p *tab) play(rows ...row) {
 	}
 }
 
-// look compares what the page shows with what a row wants.
 func (p *tab) look(r row, name string) {
 	p.Helper()
 	switch want := r.want.(type) {
@@ -173,7 +172,6 @@ var verbs = map[string]func(p *tab, arg string) error{
 	"tabs":   tabs,
 }
 
-// upload opens a file with this text in the page.
 func (p *tab) upload(text string) error {
 	file := filepath.Join(p.TempDir(), "file.json")
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
@@ -218,7 +216,6 @@ func (p *tab) run(expression string) error {
 	return p.evaluate("Promise.resolve((" + expression + ")).then(() => lab.settled())")
 }
 
-// evaluate evaluates an expression for its effect.
 func (p *tab) evaluate(expression string) error {
 	return testenv.Err(p.value("Promise.resolve((" + expression + ")).then(() => null)"))
 }
@@ -353,7 +350,6 @@ func everyThird[T any](all []T) (kept []T) {
 	return kept
 }
 
-// allCases reads the cases in the files.
 func allCases(t *testing.T) (all []pageCase) {
 	files := testenv.Must(template.New("").Funcs(values).ParseFS(scriptFiles, "testdata/*.txt"))(t)
 	for _, file := range files.Templates() {
@@ -370,7 +366,6 @@ func allCases(t *testing.T) (all []pageCase) {
 	return all
 }
 
-// parseCase reads a case.
 func parseCase(t *testing.T, text string) (c pageCase) {
 	const continued = "\x00" // in the place of the end of a line that goes on below
 	c.name, text, _ = strings.Cut(strings.ReplaceAll(text, "\n\t\t", continued), "\n")
@@ -389,9 +384,9 @@ func parseCase(t *testing.T, text string) (c pageCase) {
 
 // parseLook reads what a reader looks at, and what must be there.
 func parseLook(t *testing.T, line string) (r row) {
-	var want string
-	var ok bool
-	if r.look, want, ok = strings.Cut(line, " → "); !ok {
+	look, want, hasWant := strings.Cut(line, " → ")
+	r.look = look
+	if !hasWant {
 		return r
 	}
 	word, rest, _ := strings.Cut(want, " ")
@@ -399,7 +394,8 @@ func parseLook(t *testing.T, line string) (r row) {
 	switch word {
 	case "has", "lacks":
 		require.NoError(t, json.Unmarshal([]byte("["+rest+"]"), &texts), line)
-		if r.want = has(texts); word == "lacks" {
+		r.want = has(texts)
+		if word == "lacks" {
 			r.want = lacks(texts)
 		}
 	case "match":

@@ -66,7 +66,7 @@ func TestTheGradersScheduleOpensWithTheStudentsLock(t *testing.T) {
 			goRun("../../../cmd/lab", "-lock", lock, "-out", lab)
 			p := openAt(t, "file://"+lab+address, 1440, 900)
 			p.play(row{"", "[s.mode, s.panels.length, kind(p.filmViolation)]", list{"schedule", 1, harm}})
-			if name[:2] != "10" { // a candidate leads in a goroutine of its own, which no pointer follows
+			if !strings.HasPrefix(name, "10-") { // in exercise 10 a goroutine of the lock leads: the page points to no line
 				require.Contains(t, js[string](p, "document.querySelector('.code').textContent"), "package ", "their source")
 			}
 		})

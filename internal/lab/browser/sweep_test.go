@@ -84,6 +84,7 @@ func TestTheSweep(t *testing.T) {
 			if strings.Contains(look.extra, "projector") { // the rest is not on it
 				return
 			}
+			// What a reader opens over a scene: the list of levels, and what helps to understand and to guess.
 			see("open " + faces[0] + look.extra + " | click #levels")
 			p.play(row{"run one('#levels-box').close()", "lab.strings()", list{}})
 			see("open #lock=naive,predecessor&n=4&seed=1&t=0ns" + look.extra + " | " + aids +
@@ -115,7 +116,6 @@ func shot(p *tab, _ string) error {
 	return os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%02d.png", name, p.shots)), png, 0o644)
 }
 
-// tabs presses the Tab key this number of times.
 func tabs(p *tab, times string) error {
 	n, err := strconv.Atoi(times)
 	if err != nil {

@@ -119,7 +119,7 @@ func (b *Builder) compile(ctx context.Context, exercises string) ([]byte, error)
 		}
 		replace[filepath.Join(b.Root, "internal", "lab", "engine", "exercises_generated.go")] = file
 		list, _ := json.Marshal(map[string]any{"Replace": replace}) // strings
-		if err := cmp.Or(os.WriteFile(file, []byte(exercises), 0o644), os.WriteFile(overlay, list, 0o644)); err != nil {
+		if err := errors.Join(os.WriteFile(file, []byte(exercises), 0o644), os.WriteFile(overlay, list, 0o644)); err != nil {
 			return nil, err
 		}
 		args = append(args, "-overlay", overlay)
@@ -134,7 +134,6 @@ func (b *Builder) compile(ctx context.Context, exercises string) ([]byte, error)
 	return os.ReadFile(out)
 }
 
-// compressed returns b in gzip's format.
 func compressed(b []byte) []byte {
 	var out bytes.Buffer
 	z, _ := gzip.NewWriterLevel(&out, gzip.BestCompression) // the level is valid

@@ -27,10 +27,9 @@ func smallPage() *Page {
 	return &Page{Wasm: []byte("wasm"), Files: map[string][]byte{
 		"index.html": []byte("<!doctype html>\n<html>\n<head>\n<link rel=\"icon\" href=\"icon.svg\">\n<link " +
 			"rel=\"stylesheet\" href=\"lab.css\">\n<script type=\"module\" src=\"main.js\"></script>\n</head>\n<body></body>\n</html>\n"),
-		"lab.css":  []byte("body { color: black }\n"),
-		"icon.svg": []byte("<svg/>"),
-		"main.js": []byte("import {\n  a,\n} from \"./a.js\";\nexport { b } from \"./b.js\";\nsay(a, " +
-			"\"./not-a-module.js\");\n"),
+		"lab.css":      []byte("body { color: black }\n"),
+		"icon.svg":     []byte("<svg/>"),
+		"main.js":      []byte("import {\n  a,\n} from \"./a.js\";\nexport { b } from \"./b.js\";\nsay(a, \"./not-a-module.js\");\n"),
 		"a.js":         []byte("import { b } from \"./b.js\";\nexport const a = b;\n"),
 		"b.js":         []byte("import \"./a.js\";\nexport const b = 1;\n"),
 		"packed.js":    []byte("// packed\n"),
@@ -66,7 +65,7 @@ func TestAFieldOfTheStoreHasOneWriter(t *testing.T) {
 	for _, file := range slices.Sorted(maps.Keys(texts)) {
 		require.LessOrEqual(t, strings.Count(texts[file], "\n"), 400, "%s: give a part of it a file of its own", file)
 		for _, m := range writes.FindAllStringSubmatch(texts[file], -1) {
-			field := m[1] + m[2]
+			field := m[1] + m[2] // one of the two groups is empty
 			require.Contains(t, []string{"", file}, writers[field], "a second script, %s, writes app.%s", file, field)
 			writers[field] = file
 		}
@@ -132,7 +131,7 @@ func TestTheExercisesAreInTheLab(t *testing.T) {
 func TestTheOneFileHoldsEverything(t *testing.T) {
 	b := smallPage()
 	text := string(testenv.Must(b.OneFile())(t))
-	require.NotRegexp(t, `(src|href)="[^"d#]`, text, "nothing is loaded")
+	require.NotRegexp(t, `(src|href)="[^"d#]`, text, "nothing is loaded: an address is empty, data: or #…")
 	require.Contains(t, text, "<style>\nbody { color: black }")
 	require.NotContains(t, text, `type="module"`, "no module is loaded before the import map")
 	require.Contains(t, text, `<script>
@@ -162,14 +161,14 @@ startModules(document.getElementById("lab-modules"));
 	require.ErrorContains(t, testenv.Err(b.OneFile()), "lab.css")
 }
 
-// unpack is what packed.js does.
+// unpack does what packed.js does, and reverses pack: see there for the groups of 7 bits.
 func unpack(t *testing.T, text string) (out []byte) {
 	t.Helper()
 	require.NotContains(t, text, "<")
 	bits, have := 0, 0
 	for _, c := range text {
 		groups := []int{int(c & 127)}
-		if k := int(c >> 7); k > 0 && k <= len(unsafeChars) {
+		if k := int(c >> 7); k > 0 && k <= len(unsafeChars) { // it stands for an unsafe character and the group after it
 			groups = []int{int(unsafeChars[k-1]), int(c & 127)}
 		}
 		for _, group := range groups {
@@ -188,11 +187,11 @@ func TestThePageUnpacksWhatIsPacked(t *testing.T) {
 	script := testenv.Must(os.ReadFile(filepath.Join("..", "page", "packed.js")))(t)
 	all := make([]byte, 9) // unsafe characters, one after the other
 	for i := range 5000 {
-		all = append(all, byte(i*i>>3^i))
+		all = append(all, byte(i*i>>3^i)) // looks random, and is the same each time
 	}
 	var packed []string
 	var want [][]byte
-	for _, n := range []int{0, 1, 2, 3, 6, 7, 8, 12, 13, 14, 5000} {
+	for _, n := range []int{0, 1, 2, 3, 6, 7, 8, 12, 13, 14, 5000} { // 7 bytes are 8 groups: lengths around its multiples
 		require.Equal(t, string(all[:n]), string(unpack(t, pack(all[:n]))))
 		require.NotRegexp(t, `[\x00\n\r"<\\]`, pack(all[:n]))
 		packed, want = append(packed, pack(all[:n])), append(want, all[:n])
@@ -255,8 +254,7 @@ func TestThePageExplainsEachBugInBothLanguages(t *testing.T) {
 		zh := bugs["zh"][id]
 		require.Len(t, zh.Text, len(en.Text), id)
 		require.GreaterOrEqual(t, len(zh.Text), 2, id)
-		require.Equal(t, []string{en.Title, zh.Title},
-			[]string{scenes.Get(id).Title.In(i18n.English), scenes.Get(id).Title.In(i18n.Chinese)})
+		require.Equal(t, []string{en.Title, zh.Title}, []string{scenes.Get(id).Title.In(i18n.English), scenes.Get(id).Title.In(i18n.Chinese)})
 		for i, p := range zh.Text {
 			require.Regexp(t, `\p{Han}`, p, id)
 			require.NotRegexp(t, `&lt;!--|[\p{Han}，。](?:</b>)? \p{Han}`, p, id)

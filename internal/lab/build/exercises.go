@@ -103,8 +103,10 @@ func (b *Builder) OwnLock(dir string) (*OwnFolder, error) {
 func goFiles(dir string) (files []string, err error) {
 	entries, err := os.ReadDir(dir)
 	for _, entry := range entries {
-		if name := entry.Name(); !entry.IsDir() && strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") &&
-			!strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "_") {
+		name := entry.Name()
+		isTest := strings.HasSuffix(name, "_test.go")
+		isIgnored := strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") // by the go command
+		if !entry.IsDir() && strings.HasSuffix(name, ".go") && !isTest && !isIgnored {
 			files = append(files, filepath.Join(dir, name))
 		}
 	}
@@ -128,7 +130,8 @@ func (o *OwnFolder) replace(root string) (map[string]string, error) {
 	}
 	for _, file := range files {
 		in := filepath.Join(exercise, filepath.Base(file))
-		if replace[in] = file; in == file { // the student works in the exercise's folder
+		replace[in] = file
+		if in == file { // the student works in the exercise's folder
 			delete(replace, in)
 		}
 	}

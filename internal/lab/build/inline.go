@@ -34,7 +34,6 @@ var (
 	indent      = regexp.MustCompile(`(?m)^\t+(?://.*\n)?`)            // of a script that has no texts of several lines
 )
 
-// file returns a file of the page.
 func (b *Page) file(name string) ([]byte, error) {
 	body, ok := b.Files[name]
 	if !ok {
@@ -67,8 +66,9 @@ func (b *Page) labPage(engine string) ([]byte, error) {
 	text := indent.ReplaceAllString(string(b.Files["wasm_exec.js"])+"\n"+string(worker), "")
 	text = strings.ReplaceAll(text, "</script", `<\/script`)
 	rules := inlinePolicy
-	if engine == "" {
-		rules, engine = strings.Replace(rules, "script-src ", "script-src 'self' file: ", 1), `<script src="films.js"></script>`+"\n"
+	if engine == "" { // the page loads what lies beside it: films.js, and later wasm.js
+		rules = strings.Replace(rules, "script-src ", "script-src 'self' file: ", 1)
+		engine = `<script src="films.js"></script>` + "\n"
 	}
 	return b.inlined(engine+"<script type=\"text/plain\" id=\"lab-worker\">\n"+text+"</script>\n", rules)
 }
@@ -80,10 +80,10 @@ func (b *Page) inlined(more, policy string) ([]byte, error) {
 	scripts := 0
 	page := fileTag.ReplaceAllFunc(forReaders.ReplaceAll(b.Files["index.html"], nil), func(tag []byte) []byte {
 		m := fileTag.FindSubmatch(tag)
-		file, text := string(m[1])+string(m[2]), ""
+		file, text := string(m[1])+string(m[2]), "" // one of the two groups is empty
 		body, err := b.file(file)
 		switch {
-		case err != nil:
+		case err != nil: // it is among the faults below
 		case path.Ext(file) == ".js":
 			scripts++
 			text, err = b.script(file)
@@ -163,12 +163,13 @@ func pack(b []byte) string {
 	}
 	for i := 0; i < groups; i++ {
 		c := group(i)
-		if k := bytes.IndexByte(unsafeChars, byte(c)) + 1; k > 0 {
-			if i++; i < groups {
-				c = rune(k)<<7 | group(i)
-			} else {
-				c |= rune(len(unsafeChars)+1) << 7 // the last one: nothing follows
-			}
+		number := bytes.IndexByte(unsafeChars, byte(c)) + 1 // 0: the character is safe
+		switch {
+		case number > 0 && i == groups-1: // nothing follows
+			c |= rune(len(unsafeChars)+1) << 7
+		case number > 0:
+			i++
+			c = rune(number)<<7 | group(i)
 		}
 		text = utf8.AppendRune(text, c)
 	}

@@ -80,7 +80,8 @@ func Declared(file, text string) (parts []Excerpt, err error) {
 	for _, d := range f.Decls {
 		if d, ok := d.(*ast.GenDecl); ok {
 			for _, spec := range d.Specs {
-				var node, doc = ast.Node(spec), (*ast.CommentGroup)(nil)
+				var node ast.Node = spec
+				var doc *ast.CommentGroup
 				if len(d.Specs) == 1 { // with its keyword and comment
 					node, doc = d, d.Doc
 				}
@@ -137,8 +138,9 @@ func markedLines(text string, marks []string) (list []int, err error) {
 	lines := strings.Split(text, "\n")
 	next := 0
 	find := func(part string) (int, error) {
-		for next < len(lines) {
-			if next++; strings.Contains(lines[next-1], part) {
+		for ; next < len(lines); next++ {
+			if strings.Contains(lines[next], part) {
+				next++
 				return next - 1, nil
 			}
 		}

@@ -50,7 +50,6 @@ func Fill(root string, all []Row) error {
 	return faults
 }
 
-// show adds to a row what its moment says.
 func (c *checkout) show(row *Row, m *moment) (err error) {
 	row.moment, row.Nothing = m, nothingToSee[m.phrase]
 	if row.Scene, row.at, err = m.address(); err != nil {
@@ -78,7 +77,6 @@ func (c *checkout) show(row *Row, m *moment) (err error) {
 	return err
 }
 
-// address returns the address of a moment's scene, and its instant.
 func (m *moment) address() (string, time.Duration, error) {
 	if m.scene == "" {
 		return "", 0, nil

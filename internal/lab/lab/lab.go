@@ -140,7 +140,7 @@ func completeWorld(w *player.World) (locks.Lock, error) {
 	ignored := w.Lock.Ignore // which Answer has set, because another violation is wanted
 	*w = l.In(*w)
 	w.Lock.Ignore = append(slices.Clone(w.Lock.Ignore), ignored...)
-	if w.Contenders < 0 || w.Contenders > 6 {
+	if w.Contenders < 0 || w.Contenders > 6 { // choices.js offers no more
 		return l, i18n.Errorf("%d contenders are not possible here: from 1 to 6", w.Contenders)
 	}
 	return l, nil

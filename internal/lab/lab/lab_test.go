@@ -104,14 +104,15 @@ func TestEveryKindOfFaultCanBeChosen(t *testing.T) {
 		for _, kind := range append(slices.Clone(player.AllFaults), player.Pause, player.Refuse, player.Remake) {
 			can := (kind != player.EndContext || l.Contexts) && (kind != player.Remake || l.Parent)
 			happened := false
-			for choices := []string(nil); len(choices) < 60; {
+			var choices []string
+			for len(choices) < 60 {
 				p := played(t, worldOf(name, kind), choices)
-				if happened || p.Over { // after a fault, too, the schedule was played once more
+				if happened || p.Over { // the schedule has been played with the fault, too
 					break
 				}
-				fault := slices.IndexFunc(p.Enabled, func(action film.Possible) bool { return action.Fault })
-				happened = fault >= 0
-				choices = append(choices, p.Enabled[max(fault, 0)].Choice)
+				next := slices.IndexFunc(p.Enabled, func(action film.Possible) bool { return action.Fault })
+				happened = next >= 0
+				choices = append(choices, p.Enabled[max(next, 0)].Choice) // the fault as soon as it is possible
 			}
 			require.Equal(t, can, happened, "%s, %s", name, kind)
 		}
@@ -196,7 +197,7 @@ func TestTheCurvesAreTheStepsFormulas(t *testing.T) {
 			require.NotNil(t, m, c.Lock)
 			require.Equal(t, c.Requests[99], valueOf(t, string(m[1]), 100), "%s: its package's doc says %s", c.Lock, m[1])
 		}
-		for _, n := range []int{2, 7, 20} {
+		for _, n := range []int{2, 7, 20} { // three sizes: a run of a hundred is slow
 			cost := testenv.Must(lab.CostOf(t, locks.Scene{Lock: c.Lock, Contenders: n, LatencyMs: 20, Seed: 1}))(t)
 			require.Empty(t, cost.Broken)
 			require.LessOrEqual(t, cost.Requests, c.Requests[n-1], "%s, %d contenders", c.Lock, n)

@@ -40,8 +40,9 @@ func shownAt(f *film.Film, at time.Duration) (shown locks.Stop) {
 			states[name] = "outside"
 		}
 	}
-	type watch struct{ client, path, of string }                     // of the node or of its children
-	owners, watches := make(map[string]string), make(map[watch]bool) // owners by the paths of the nodes
+	type watch struct{ client, path, of string } // of: "node" or "children"
+	watches := make(map[watch]bool)
+	owners := make(map[string]string) // of the ephemeral nodes, by path
 	for _, m := range f.Marks {
 		if m.At > at {
 			break
@@ -50,7 +51,8 @@ func shownAt(f *film.Film, at time.Duration) (shown locks.Stop) {
 		case "state":
 			states[m.Who] = m.State
 		case "node":
-			if isEphemeral := m.Owner != ""; isEphemeral && *m.Made {
+			isEphemeral := m.Owner != ""
+			if isEphemeral && *m.Made {
 				owners[m.Path] = m.Owner
 			} else {
 				delete(owners, m.Path)
@@ -106,6 +108,7 @@ func TestEachStoryIsTrue(t *testing.T) {
 			require.Equal(t, shown, said, "%s, stop %d (%s): expected is what the film shows, actual what the entry says",
 				l.Name, i+1, s.Text.String())
 		}
+
 		require.Equal(t, f.Packets, filmOf(t, l).Packets, "%s: the same address has another film", l.Name)
 		for _, m := range f.Marks {
 			isClose := func(p film.Packet) bool {
@@ -153,7 +156,8 @@ func requireStoryNotDue(t *testing.T, l locks.Lock) {
 // has the answer, and waits again.
 func wokenForNothing(f *film.Film, by time.Duration) (n int) {
 	departure := func(who string, at time.Duration) string { return who + at.String() }
-	requests, answered := make(map[string]int), make(map[int]time.Duration) // IDs of requests; and when each has its reply
+	requests := make(map[string]int)        // the request's ID, by its departure
+	answered := make(map[int]time.Duration) // when the reply arrives, by the request's ID
 	for _, p := range f.Packets {
 		switch {
 		case p.Kind == "request":
@@ -179,7 +183,6 @@ func wokenForNothing(f *film.Film, by time.Duration) (n int) {
 	return n
 }
 
-// countColumns are the columns of countsAt.
 const countColumns = "holds, had, done, wait, nodes, told, sent, the last by, at the door, for nothing, ! for a violation"
 
 // countsAt has what the captions of an opening count: the holders; how many contenders have had the
@@ -220,7 +223,8 @@ func countsAt(f *film.Film, at time.Duration) string {
 		len(told), requests, cmp.Or(lastSender, "-"), atDoor, wokenForNothing(f, at), broken)
 }
 
-// The numbers of a caption: countPattern has a group for those that count something, and none for steps and times.
+// A caption may write a number as a word, which inDigits replaces. countPattern finds the numbers, and captures those
+// that count something: the number of a step and a time are found without their group.
 var (
 	inDigits = strings.NewReplacer("Twenty", "20", "twenty", "20", "Ten ", "10 ", "Seven", "7", "twelve", "12",
 		"Sixteen", "16", "sixteen", "16",
@@ -254,10 +258,11 @@ func TestEachOpeningIsTrue(t *testing.T) {
 	site.Holds(t, "internal/lab/lab/testdata/openings.txt", "", rows.String())
 }
 
-// clientsIn returns the clients that a text names. In English "A" is also an article; in Chinese a character may touch a letter.
+// clientsIn returns the clients that a text names, each once, without articles ("A waiter") and the names of bugs (A1).
 func clientsIn(text string) []string {
 	text = regexp.MustCompile(`(^|[.:] )A (waiter|watch|minute)\b|[A-Z]\d`).ReplaceAllString(text, "")
-	list := regexp.MustCompile(`\b[A-H]\b`).FindAllString(regexp.MustCompile(`\p{Han}`).ReplaceAllString(text, " "), -1)
+	text = regexp.MustCompile(`\p{Han}`).ReplaceAllString(text, " ") // a Chinese character may touch a name
+	list := regexp.MustCompile(`\b[A-H]\b`).FindAllString(text, -1)
 	slices.Sort(list)
 	return slices.Compact(list)
 }
@@ -266,7 +271,8 @@ func clientsIn(text string) []string {
 // number. Shown is the stop that the film has there.
 type claim func(f *film.Film, shown locks.Stop, at time.Duration, clientOrNumber string) bool
 
-// claims are the claims of captions by the patterns of their words, whose groups are the clients or the number.
+// claims has, for each pattern of words in a caption, the claim that these words make. The pattern's groups are the
+// clients or the number; each of them is checked by itself.
 var claims = map[string]claim{
 	`\b([A-T])(?: and ([A-T]))? (?:holds?|has) the lock|\b([A-T]) holds,|\b([A-T])(?: 和 ([A-T]))? (?:仍然|同时)?(?:持有锁|拿到了锁)`: inState("holds"),
 	`\b([A-T]) (?:unlocks|has unlocked)\b`:                                   inState("unlocks done"),
@@ -286,7 +292,7 @@ var claims = map[string]claim{
 	`\b(second|third|hundred) creates? (?:is|were)`: func(f *film.Film, _ locks.Stop, at time.Duration, how string) bool {
 		other := func(p film.Packet) bool { return p.Kind != "request" || p.Op != "create" || p.Sent > at }
 		sent := len(slices.DeleteFunc(slices.Clone(f.Packets), other))
-		return sent == howMany[how] || how == "hundred" && sent > 100
+		return sent == howMany[how] || how == "hundred" && sent > 100 // "More than a hundred creates were …"
 	},
 	`\b(two|three) calls (?:of lock\(\) )?are on the stack`: func(f *film.Film, _ locks.Stop, at time.Duration, how string) bool {
 		return howMany[how] == len(slices.DeleteFunc(stackAt(f, "", at), func(line film.Place) bool { return line.Func != "Lock" }))
@@ -365,11 +371,10 @@ func TestWhatIsSaidOfASceneIsWhatItShows(t *testing.T) {
 			compare(l.Name+", the last hint", played, shownAt(played, played.End), played.End, hints[len(hints)-1])
 		}
 		for _, text := range append(slices.Collect(maps.Values(l.Level.Else)), l.Level.Victory) {
-			assert.Empty(t, clientsIn(text.String()+" "+text.In(i18n.Chinese)),
-				"%s: %v names clients: a reader's may be others", l.Name, text)
+			assert.Empty(t, clientsIn(text.String()+" "+text.In(i18n.Chinese)), "%s: %v names clients: a reader's may be others", l.Name, text)
 		}
 	}
-	assert.Greater(t, compared, 90)
+	assert.Greater(t, compared, 90, "the patterns of claims no longer match the captions")
 }
 
 // TestAButtonThatIsNamedIsThere: what a caption or a note has between quotation marks is the name
@@ -409,7 +414,8 @@ func marked(p film.Place, bug string) bool {
 func contenderThatErrs(f *film.Film) (erring string, breaks time.Duration) {
 	lastActor, lastHolder := f.Clients[0].Contenders[0], ""
 	for _, c := range f.Choices {
-		if name, what, _ := strings.Cut(c.Choice, ": "); !strings.HasPrefix(name, "gap ") && what != "reconnect" {
+		name, what, _ := strings.Cut(c.Choice, ": ")
+		if !strings.HasPrefix(name, "gap ") && what != "reconnect" {
 			lastActor = name
 		}
 	}

@@ -22,12 +22,13 @@ func TestEachScheduleCanBeTakenBack(t *testing.T) {
 		for n := range choices {
 			played := testenv.Must(lab.Play(t, s.World, choices[:n]))(t)
 			require.Equal(t, choices[:n], played.Trace.Choices[:n], s.ID)
-			state, possible := make(map[string]string), []string{} // of each client; and the choices that the lab offers
+			state := make(map[string]string) // of each client, at the end
 			for _, m := range played.Film.Marks {
 				if m.Kind == "client" {
 					state[m.Who] = m.State
 				}
 			}
+			var possible []string // the choices that the lab offers next
 			for _, c := range played.Enabled {
 				possible = append(possible, c.Choice)
 				if c.What == "reconnect" {

@@ -80,8 +80,7 @@ func (a Address) String() string {
 	}
 	add("seed", a.Seed)
 	if len(a.Changes) > 0 {
-		add("do", joinEach(a.Changes,
-			",", func(c film.Change) string { return FormatTime(c.At) + "." + c.Who + "." + withDashes(c.Do) }))
+		add("do", joinEach(a.Changes, ",", func(c film.Change) string { return FormatTime(c.At) + "." + c.Who + "." + withDashes(c.Do) }))
 	}
 	if a.Beside {
 		add("vs", "parent")
@@ -180,7 +179,8 @@ func FormatTime(d time.Duration) string {
 // ParseAddress reads the part behind the #, with or without the #. Missing values are those of the page
 // when it opens without an address.
 func ParseAddress(text string) (a Address, err error) {
-	if a, err = parseAnyLock(text); err != nil {
+	a, err = parseAnyLock(text)
+	if err != nil {
 		return a, err
 	}
 	for _, name := range a.Locks {
@@ -200,13 +200,16 @@ func parseAnyLock(text string) (a Address, err error) {
 		if err != nil {
 			return a, i18n.Errorf("%s: %w", key, err)
 		}
-		if i := slices.IndexFunc(a.flags(), func(f flag) bool { return f.key == key }); i >= 0 {
-			*a.flags()[i].field = isSet(value)
-		} else if setField := fields[key]; setField != nil {
+		flagAt := slices.IndexFunc(a.flags(), func(f flag) bool { return f.key == key })
+		setField := fields[key]
+		switch {
+		case flagAt >= 0:
+			*a.flags()[flagAt].field = isSet(value)
+		case setField != nil:
 			err = setField(&a, value)
-		} else if key == "choices" { // each is escaped by itself: a comma in it is not one between two
+		case key == "choices": // each is escaped by itself: a comma in it is not one between two
 			a.Choices, err = parseEach(raw, url.QueryUnescape)
-		} else if pair != "" {
+		case pair != "":
 			a.Extra = append(a.Extra, pair)
 		}
 		if err != nil {
@@ -237,10 +240,9 @@ var fields = map[string]func(a *Address, value string) error{
 		}
 		return err
 	},
-	"seed": func(a *Address, value string) error {
-		return parseNumber(&a.Seed, "seed", value, 0,
-			1<<53-1)
-	}, // exact in JavaScript
+	"seed": func(a *Address, value string) error { // up to the largest number that is exact in JavaScript
+		return parseNumber(&a.Seed, "seed", value, 0, 1<<53-1)
+	},
 	"do": func(a *Address, value string) (err error) { a.Changes, err = parseEach(value, parseChange); return err },
 	"vs": func(a *Address, value string) error { a.Beside = value == "parent"; return nil },
 	"mode": func(a *Address, value string) error {

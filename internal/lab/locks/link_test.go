@@ -13,7 +13,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// Each is as String writes it.
+// cases are addresses in the form in which String writes them: all fields, in a fixed order.
 var cases = []string{
 	"#lock=herd,predecessor&n=6&latency=20&seed=1",
 	"#lock=naive&n=100&shared=1&latency=0.5&seed=9007199254740991",
@@ -34,12 +34,12 @@ func TestEachFieldOfAnAddressIsReadAsItIsWritten(t *testing.T) {
 		require.Equal(t, s, a.String())
 	}
 	a := testenv.Must(locks.ParseAddress(""))(t)
-	require.Equal(t, cases[0], a.String(), "missing values")
-	a = testenv.Must(locks.ParseAddress(cases[2]))(t)
+	require.Equal(t, cases[0], a.String(), "missing values: the first case has those that stand for them")
+	a = testenv.Must(locks.ParseAddress(cases[2]))(t) // the one with do=1500ms.B.lose-reply
 	require.Equal(t, []film.Change{{At: 1500 * time.Millisecond, Who: "B", Do: player.LoseReply}}, a.Changes)
 	a = testenv.Must(locks.ParseAddress("lock=herd&do=1.5s.B.lose-reply"))(t, "a short one, written by hand")
 	require.Equal(t, []film.Change{{At: 1500 * time.Millisecond, Who: "B", Do: player.LoseReply}}, a.Changes)
-	a = testenv.Must(locks.ParseAddress(cases[4]))(t)
+	a = testenv.Must(locks.ParseAddress(cases[4]))(t) // a choice in it has a comma and an ampersand
 	require.Equal(t, []string{"A: request", "B: lose reply", "gap a,b&c: go on"}, a.Choices)
 }
 
@@ -68,7 +68,7 @@ func TestThePageWritesTheSameAddresses(t *testing.T) {
 		const answer = asked.map(hash => {
 			try {
 				const { scene, extra } = parseLink(hash);
-				if (extra.t !== undefined) extra.t = extra.t / 1e9 + "s";
+				if (extra.t !== undefined) extra.t = extra.t / 1e9 + "s"; // parseLink has nanoseconds, formatLink takes a text
 				return formatLink(scene, extra);
 			} catch { return "error"; }
 		});`))

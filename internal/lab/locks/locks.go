@@ -52,13 +52,12 @@ type Lock struct {
 	// Requests and Events are the formulas for n contenders that lock once each, as text; "" if none is known.
 	Requests string `json:"requests"`
 	Events   string `json:"events"`
-	Contexts bool   `json:"contexts"` // Lock takes a ctx, which may end
-	Alone    bool   `json:"alone"`    // contenders of a session share nothing but the session
-	Parent   bool   `json:"parent"`   // the contenders' nodes have a parent, which may be removed
-	// Scene shows what the lock is known for; nil: six contenders, no changes.
-	Scene *Scene `json:"scene,omitempty"`
-	Goal  *Goal  `json:"goal,omitempty"`
-	Level *Level `json:"level,omitempty"` // each lock with a goal has one
+	Contexts bool   `json:"contexts"`        // Lock takes a ctx, which may end
+	Alone    bool   `json:"alone"`           // contenders of a session share nothing but the session
+	Parent   bool   `json:"parent"`          // the contenders' nodes have a parent, which may be removed
+	Scene    *Scene `json:"scene,omitempty"` // shows what the lock is known for; nil: six contenders, no changes
+	Goal     *Goal  `json:"goal,omitempty"`
+	Level    *Level `json:"level,omitempty"` // each lock with a goal has one
 	// Fates are, for each number of the scene's choices, how many percent of random
 	// continuations, with the faults that may still happen, reach the goal.
 	Fates []int  `json:"fates,omitempty"`
@@ -144,8 +143,7 @@ type Scene struct {
 	Kinds   []player.Fault `json:"kinds,omitempty"`
 	Faults  int            `json:"faults,omitempty"`
 	Choices []string       `json:"choices,omitempty"`
-	// Scripts are the calls of each contender, as in player.World.
-	Scripts [][]player.Op `json:"scripts,omitempty"`
+	Scripts [][]player.Op  `json:"scripts,omitempty"` // the calls of each contender, as in player.World
 }
 
 // World returns the scene as package film plays it: a world, and the pace of its packets.

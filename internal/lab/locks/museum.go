@@ -18,8 +18,7 @@ func listingLocks() (list []Lock) {
 		number := slices.IndexFunc(levels, func(b scenes.Bug) bool { return b.ID == s.ID })
 		note := Text("An article's listing. docs/bugs.md explains the bug.")
 		if s.Substitute.String() != "" {
-			note = i18n.Both(s.Substitute.String()+" docs/bugs.md explains the bug.",
-				s.Substitute.In(i18n.Chinese)+"docs/bugs.zh-CN.md 讲解了这个 bug。")
+			note = i18n.Both(s.Substitute.String()+" docs/bugs.md explains the bug.", s.Substitute.In(i18n.Chinese)+"docs/bugs.zh-CN.md 讲解了这个 bug。")
 		}
 		scene := &Scene{
 			Lock: s.ID, Contenders: s.World.Number(), Seed: 1,

@@ -81,8 +81,8 @@ func playBug(t *testing.T, a locks.Address, s scenes.Bug) {
 		}
 	}
 	require.Equal(t, around(w), around(curedWorld), "the worlds of %s and of its cure", a.Lock)
-	onlyItsKinds := s.Only(curedWorld) // other violations than those of the bug are not reported
-	r := explore.Explore(t, onlyItsKinds, explore.Search{Limit: 20})
+	onlyItsKinds := s.Only(curedWorld)                               // other violations than those of the bug are not reported
+	r := explore.Explore(t, onlyItsKinds, explore.Search{Limit: 20}) // exploretest explores our locks in full
 	require.Nil(t, r.Found, "%v", r.Found)
 	require.NotContains(t, r.Known, string(player.Outlived)) // a holder without its session, which is reported in Known
 }
@@ -127,7 +127,7 @@ func TestEachGoalIsOneLevel(t *testing.T) {
 			byNumber[l.Level.Number] = l
 		}
 	}
-	require.Len(t, byNumber, len(scenes.WithScene)+len(locks.Tasks)+2)
+	require.Len(t, byNumber, len(scenes.WithScene)+len(locks.Tasks)+2, "the bugs, the tasks, and two that cannot be won")
 	var chapters []scenes.Text
 	for n := range len(byNumber) {
 		l := byNumber[n]
@@ -147,7 +147,7 @@ func TestTheLastLevelsCannotBeWon(t *testing.T) {
 			w := l.In(player.World{Contenders: l.Scene.Contenders, Kinds: l.Scene.Kinds, Faults: l.Scene.Faults})
 			r := explore.Explore(t, w, explore.Search{})
 			require.True(t, r.Complete && r.Found == nil && len(r.Known) == 0, "%s: %v", l.Name, r)
-			require.Greater(t, r.Schedules, 600, l.Name)
+			require.Greater(t, r.Schedules, 600, "%s: too few to prove anything", l.Name)
 			played++
 		}
 	}

@@ -71,8 +71,7 @@ func (s *store) Lock(context.Context) error {
 	begun, _ := s.highest.note(noToken, noToken)
 	switch {
 	case s.refused && begun <= s.token:
-		return wrongAnswer(player.Failure,
-			"Write with token %d returns ErrStale, and no write with a higher token has begun", s.token)
+		return wrongAnswer(player.Failure, "Write with token %d returns ErrStale, and no write with a higher token has begun", s.token)
 	case s.refused:
 		return nil
 	case err == nil && before > s.token:

@@ -60,8 +60,7 @@ var stepLocks = []Lock{
 	{
 		Name: "zklock-caching", Group: Steps,
 		Title: "zklock with WithCaching: the node stays",
-		Note: "After five locks in a row with nobody in between, a process keeps its node: " +
-			"it locks without a packet until another one comes.",
+		Note:  "After five locks in a row with nobody in between, a process keeps its node: it locks without a packet until another one comes.",
 		Scene: &stories["zklock-caching"].Scene,
 		Subject: func(session time.Duration) player.Subject {
 			return steps.ZklockWith(session, zklock.WithCaching(5*time.Second))
@@ -110,12 +109,11 @@ func slug(bug string) string {
 	return "broken-" + strings.NewReplacer(" ", "-", ",", "", "'", "").Replace(strings.ToLower(bug))
 }
 
-// brokenLocks are the entries of the locks with one line wrong.
 func brokenLocks() (list []Lock) {
 	for _, bug := range broken.Bugs[1:] { // the first is the right lock
 		list = append(list, Lock{
-			Name: slug(bug.Name), Group: Broken, Title: i18n.Both(bug.Name,
-				bug.Zh), Note: brokenNote, Subject: withSession(brokenSubject(bug.Name)),
+			Name: slug(bug.Name), Group: Broken, Title: i18n.Both(bug.Name, bug.Zh), Note: brokenNote,
+			Subject: withSession(brokenSubject(bug.Name)),
 		})
 	}
 	return list

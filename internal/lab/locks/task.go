@@ -70,7 +70,6 @@ func task(number int, source string, lock listings.New, w player.World, harm pla
 	}}
 }
 
-// taskLocks are the entries of the tasks.
 func taskLocks() (list []Lock) {
 	for _, t := range Tasks {
 		list = append(list, t.Lock)

@@ -75,8 +75,7 @@ func (p Panel) draw(b *strings.Builder, lang i18n.Language, top int, end time.Du
 	}
 	fmt.Fprintf(b, `<text class="p t" x="12" y="%d">%s</text>`+"\n", top+21, html.EscapeString(p.Title))
 	fmt.Fprintf(b, `<text class="p s" x="%d" y="%d" text-anchor="end">%s</text>`+"\n", width-right, top+21,
-		i18n.Textf("%d requests, %d watch events, %d wake-ups", f.Counters.Requests, f.Counters.Events,
-			f.Counters.Wakeups).In(lang))
+		i18n.Textf("%d requests, %d watch events, %d wake-ups", f.Counters.Requests, f.Counters.Events, f.Counters.Wakeups).In(lang))
 	serverY := top + titleH + 6
 	laneY := make(map[string]int) // by the name of a client or a contender
 	drawLane := func(name string, y int) {
@@ -100,8 +99,7 @@ func (p Panel) draw(b *strings.Builder, lang i18n.Language, top int, end time.Du
 		if packet.Kind != "request" {
 			from, to = to, from
 		}
-		fmt.Fprintf(b, `<line class="%s" x1="%.1f" y1="%d" x2="%.1f" y2="%d"/>`+"\n",
-			packet.Kind, x(packet.Sent), from, x(packet.Arrived), to)
+		fmt.Fprintf(b, `<line class="%s" x1="%.1f" y1="%d" x2="%.1f" y2="%d"/>`+"\n", packet.Kind, x(packet.Sent), from, x(packet.Arrived), to)
 	}
 
 	last := make(map[string]film.Mark) // the last change of each contender's state
@@ -120,7 +118,6 @@ func (p Panel) draw(b *strings.Builder, lang i18n.Language, top int, end time.Du
 	return serverY + serverLane + (len(f.Clients)-1)*clientLane + foot + 8
 }
 
-// legend writes what the lines mean, from left to right.
 func legend(b *strings.Builder, lang i18n.Language, y int) {
 	x := 12
 	for _, item := range []struct {

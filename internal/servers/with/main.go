@@ -2,13 +2,11 @@
 //
 //	go run ./internal/servers/with zookeeper redis -- go test ./...
 //
-// The servers are zookeeper, postgres, mariadb, redis and etcd. The command finds them by the
-// environment variables ZK, POSTGRES, MARIADB, REDIS and ETCD; SQL is PostgreSQL or MariaDB, of
-// both the one that is named last.
+// The servers are zookeeper, postgres, mariadb, redis and etcd. The command finds them by the environment variables ZK,
+// POSTGRES, MARIADB, REDIS and ETCD; SQL is PostgreSQL or MariaDB, of both the one that is named last.
 //
-// There are ZooKeepers in containers, too: docker is one, docker:3 is an ensemble of three. Their
-// image is the one that ZK_IMAGE names, by default the official zookeeper:3.9. The daemon must run;
-// dockerd starts one if none does:
+// There are ZooKeepers in containers, too: docker is one, docker:3 is an ensemble of three. Their image is the one that
+// ZK_IMAGE names, by default the official zookeeper:3.9. The daemon must run; dockerd starts one if none does:
 //
 //	go run ./internal/servers/with dockerd docker:3 -- go test ./zklock
 package main
@@ -38,15 +36,18 @@ func main() {
 	os.Exit(status)
 }
 
+// sizes has the numbers of servers of the ensembles in containers.
+var sizes = map[string]int{"docker": 1, "docker:1": 1, "docker:3": 3}
+
 // run returns the exit status of the command, or an error of ours.
 func run(ctx context.Context, args []string) (status int, err error) {
 	at := slices.Index(args, "--")
 	if at < 0 || at+1 == len(args) {
 		return 2, errors.New("want SERVER... -- COMMAND...")
 	}
-	inDocker := 0
+	inDocker := 0 // how many servers; they are not among the names of package servers
 	names := slices.DeleteFunc(slices.Clone(args[:at]), func(name string) bool {
-		n := map[string]int{"docker": 1, "docker:1": 1, "docker:3": 3}[name]
+		n := sizes[name]
 		inDocker = max(inDocker, n)
 		return n > 0
 	})
