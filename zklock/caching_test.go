@@ -2,6 +2,7 @@ package zklock_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -70,8 +71,8 @@ func TestANodeIsKeptAfterFiveInARow(t *testing.T) {
 			alone(1, d/10)
 			tb.requireCached(ours)
 		}
-		alone(20, 2*d)
-		alone(4, d/10) // the first of them is the last that came late
+		alone(20, 2*d) // each of these comes too late after the one before
+		alone(4, d/10) // the first of these is the last that came too late
 		tb.requireNotCached(ours)
 		tb.lockAndUnlock(other)
 		keptAfter(5)
@@ -80,7 +81,7 @@ func TestANodeIsKeptAfterFiveInARow(t *testing.T) {
 		keptAfter(5)
 		alone(2, d/10) // it serves three holds, which is little: twice as many nodes are needed now
 		tb.lockAndUnlock(other)
-		time.Sleep(18 * (d + d/10))
+		time.Sleep(18 * (d + d/10)) // until it has been quiet for twice the time between the two visits of the other one
 		keptAfter(9)
 		alone(3, d/10) // it serves four, which is not
 		tb.lockAndUnlock(other)
@@ -107,7 +108,7 @@ func TestANodeIsKeptAfterFiveInARow(t *testing.T) {
 func TestTryLockBesideAProcessThatCaches(t *testing.T) {
 	for _, c := range []struct {
 		every, tried    time.Duration // between two locks of the process, and between two attempts of the other one
-		attempts, fewer int           // fewer: so many more attempts may fail if the process caches
+		attempts, fewer int           // how many attempts there are, and how many more of them may fail if the process caches
 	}{
 		{every: 10 * time.Millisecond, tried: time.Second, attempts: 60, fewer: 5},
 		{every: 5 * time.Second, tried: 50 * time.Second, attempts: 12, fewer: 2},
@@ -116,8 +117,11 @@ func TestTryLockBesideAProcessThatCaches(t *testing.T) {
 		for _, caches := range []bool{false, true} {
 			onServer(t, func(tb *serverTest) {
 				tb.makeParent() // which stays: else the numbers begin again
-				caching := map[bool]time.Duration{true: 10 * c.every, false: 0}[caches]
-				ours := tb.mutex(tb.connectAs(ordinary{wrap: distant(4 * time.Millisecond)}), zklock.WithCaching(caching))
+				var options []zklock.Option
+				if caches {
+					options = append(options, zklock.WithCaching(10*c.every))
+				}
+				ours := tb.mutex(tb.connectAs(ordinary{wrap: distant(4 * time.Millisecond)}), options...)
 				other := tb.mutex(tb.connectAs(ordinary{wrap: distant(2 * time.Millisecond)}))
 				ctx, stop := context.WithCancel(context.Background())
 				ended := aside(func() error {
@@ -186,12 +190,12 @@ func TestAnotherContenderTakesACachedNodeAway(t *testing.T) {
 // A node that has served as many holds as WithHandOver says serves no more until the Mutex has listed the queue. If no
 // other contender is there, the node serves the goroutines that wait; if a stranger is there, it comes first.
 func TestGoroutinesWaitForTheList(t *testing.T) {
-	for name, strange := range map[string]bool{"alone": false, "and a stranger": true} {
-		t.Run(name, func(t *testing.T) {
+	for _, strange := range []bool{false, true} {
+		t.Run(fmt.Sprintf("a stranger waits: %v", strange), func(t *testing.T) {
 			onMeter(t, func(m *meter) {
 				ours, conn := m.ourClient()
 				m.leaveCached(ours)
-				m.lockAndUnlock(m.mutex(m.connect()))
+				m.lockAndUnlock(m.mutex(m.connect())) // takes the node away
 				list := m.srv.Hold(requestOf(conn.SessionID(), jute.OpGetChildren2, lockPath))
 				var l *zklock.Lease
 				for range 16 { // the default of WithHandOver
@@ -362,7 +366,7 @@ func TestTheTokenOfACachedNodeThatHasServedAllItMay(t *testing.T) {
 		for range 2 {
 			ours := tb.mutex(conn, cacheAlways...)
 			tb.leaveCached(ours)
-			for range 1022 { // with the two of cached, 1024: a token counts them in 10 bits
+			for range 1022 { // with the two of leaveCached these are 1024: a token counts holds in 10 bits
 				tb.lockAndUnlock(ours)
 			}
 			last := tb.leaveCached(ours)

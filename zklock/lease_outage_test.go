@@ -48,7 +48,7 @@ func TestLostClosesAtValidUntil(t *testing.T) {
 			holder := grants[grant](tb, tb.mutex(conn, cacheAlways...), after)
 			locked, before := time.Now(), holder.ValidUntil()
 			for ; time.Since(locked) < age; time.Sleep(session / 100) {
-				until, least := holder.ValidUntil(), session/5-3*roundTrip
+				until, least := holder.ValidUntil(), session/5-3*roundTrip // these are the numbers of its doc
 				if time.Since(locked) > session/3+4*roundTrip {
 					least = session/2 - 5*roundTrip
 				}
@@ -79,8 +79,8 @@ func TestLostClosesAtValidUntil(t *testing.T) {
 	}
 }
 
-// outlasts reports whether a lease outlasts an outage of all servers that begins at an age of the lease. Both times are
-// in parts of the session timeout. connect says whether the client is zkconn.Connect's.
+// outlasts reports whether a lease outlasts an outage of all servers. Its age when the outage begins, and the length of
+// the outage, are in parts of the session timeout. connect says whether the client is zkconn.Connect's.
 func outlasts(t *testing.T, connect bool, age, outage float64) (kept bool) {
 	const session = 10 * time.Second
 	part := func(f float64) time.Duration { return time.Duration(f * float64(session)) }
@@ -104,13 +104,12 @@ func outlasts(t *testing.T, connect bool, age, outage float64) (kept bool) {
 	return kept
 }
 
-// A lease outlasts an outage as long as the table in docs/production.md says, and no longer one, to a 12th of the
-// session timeout. Connect's client has left the silent server. If all servers come back in the same instant, the
-// handshake that it left may take the session from its connection last; all servers have been tried, so it waits for a
-// second.
+// A lease outlasts an outage of the length that the table in docs/production.md says, and none that is a 12th of the
+// session timeout longer.
 func TestALeaseOutlastsAnOutage(t *testing.T) {
-	// All are in 24ths of the session timeout. An outage that begins at an age and ends when the lease is as old as end,
-	// less late, costs no lease; one that ends 1 after end does.
+	// All is in 24ths of the session timeout. An outage begins at an age of the lease: two rows are for the time between
+	// two proofs, just after the one and just before the next. If it ends late before the lease is as old as end, it
+	// costs no lease. If it ends 1 after that, it does.
 	for _, c := range []struct{ age, end, late float64 }{
 		{age: 0, end: 9, late: 1}, {age: 1.9, end: 9, late: 1.5},
 		{age: 2.1, end: 11, late: 1}, {age: 3.9, end: 11, late: 1},
@@ -123,7 +122,9 @@ func TestALeaseOutlastsAnOutage(t *testing.T) {
 		for _, connect := range []bool{false, true} {
 			late := c.late
 			if connect {
-				late += 2.4 // a second, for which the client waits
+				// The client has left the silent server. If all servers come back in the same instant, that server's late
+				// handshake may take the session away once more. Then all servers have been tried: the client waits for 1 s.
+				late += 2.4
 			}
 			t.Run(fmt.Sprintf("age %v of 24, Connect: %v", c.age, connect), func(t *testing.T) {
 				require.True(t, outlasts(t, connect, c.age/24, (c.end-c.age-late)/24))
@@ -133,14 +134,23 @@ func TestALeaseOutlastsAnOutage(t *testing.T) {
 	}
 }
 
-// stride is the distance of the phases in which an outage is played, by whether it is for a landing.
-var stride = map[bool]int{true: 1, false: 5}
+// phases returns the phases of n in which an outage is played: all of them for a landing, and otherwise each fifth.
+func phases(n int) (all []int) {
+	stride := 5
+	if testenv.AtLanding() {
+		stride = 1
+	}
+	for phase := 0; phase < n; phase += stride {
+		all = append(all, phase)
+	}
+	return all
+}
 
 // An outagePause stops a server, as SIGSTOP does: connections are accepted, and what clients send is kept and not
-// carried out. follower is for a follower whose leader stops: it says that it follows, and carries nothing out either.
+// carried out.
 type outagePause struct {
-	follower bool
-	over     atomic.Value // a chan struct{}, closed at its end
+	follower bool         // it is not stopped itself: it says that it follows, and its leader, which is stopped, carries nothing out
+	over     atomic.Value // a chan struct{}, closed at the end of the pause
 }
 
 func (p *outagePause) begin()                { p.over.Store(make(chan struct{})) }
@@ -169,34 +179,50 @@ func (c *pausing) Read(b []byte) (int, error) {
 }
 
 func (c *pausing) Write(b []byte) (int, error) {
-	if c.asked = c.p.follower && string(b) == "srvr"; c.asked {
+	c.asked = c.p.follower && string(b) == "srvr"
+	if c.asked {
 		return len(b), nil
 	}
 	return c.Conn.Write(b)
 }
 
+// A leasePause is a lease, and a pause of its client's server, or of the leader.
+type leasePause struct {
+	ordinary    bool // the client is not zkconn.Connect's
+	leader      bool // the leader is paused, so that all servers are of no use
+	addresses   int  // of servers that the client has; 0: one address, behind which each connection gets another server
+	timeout     time.Duration
+	age, length float64 // of the lease when the pause begins, and of the pause: in parts of the session timeout
+}
+
+var pausedTimeouts = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 10 * time.Second, 30 * time.Second}
+
 // A client of zkconn.Connect with one address loses no lease by a pause of half a session timeout, which an ordinary
 // client's lease outlasts, too. With three addresses, the pause of the client's server costs none, whatever it lasts;
-// nor with one address of a virtual server (0 here), which leads each new connection to another server. Before the
-// first proof a lease outlasts a quarter of the session timeout.
+// nor with one address that leads each new connection to another server. Before its first proof, which comes in the
+// first quarter of the session timeout, a lease outlasts a pause of a quarter.
 func TestAPauseOfAServerCostsNoLease(t *testing.T) {
 	testenv.NotRaced(t, "it plays hundreds of leases, and other outages are played with it")
-	for _, timeout := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 10 * time.Second, 30 * time.Second} {
-		for addresses, lengths := range map[int][]float64{0: {2}, 1: {0.15, 0.25, 0.3, 0.5}, 3: {0.3, 0.5, 2}} {
+	lengthsByAddresses := map[int][]float64{0: {2}, 1: {0.15, 0.25, 0.3, 0.5}, 3: {0.3, 0.5, 2}}
+	for _, timeout := range pausedTimeouts {
+		for addresses, lengths := range lengthsByAddresses {
 			t.Run(fmt.Sprintf("%v, %d addresses", timeout, addresses), func(t *testing.T) {
 				for _, length := range lengths {
-					for phase := 0; phase < 6; phase += stride[testenv.AtLanding()] {
-						age := 1 + float64(phase)/18
-						require.True(t, outlastsPause(t, true, false, addresses, timeout, age, length), "%v T at the age of %v T", length, age)
+					for _, phase := range phases(6) {
+						c := leasePause{addresses: addresses, timeout: timeout, age: 1 + float64(phase)/18, length: length}
+						require.True(t, c.costsNoLease(t), "%+v", c)
+						c.ordinary = true
 						if addresses == 1 {
-							require.True(t, outlastsPause(t, false, false, addresses, timeout, age, length), "an ordinary client: %v T at the age of %v T", length, age)
+							require.True(t, c.costsNoLease(t), "%+v", c)
 						}
 					}
 				}
-				for phase := 0; phase < 7; phase += stride[testenv.AtLanding()] {
-					require.True(t, outlastsPause(t, true, false, addresses, timeout, float64(phase)/24, 0.25), "phase %d of the first proof", phase)
+				for _, phase := range phases(7) {
+					c := leasePause{addresses: addresses, timeout: timeout, age: float64(phase) / 24, length: 0.25}
+					require.True(t, c.costsNoLease(t), "%+v", c)
 				}
-				require.False(t, outlastsPause(t, true, false, addresses, timeout, 0.25, 0.3), "a lease without a proof")
+				c := leasePause{addresses: addresses, timeout: timeout, age: 0.25, length: 0.3}
+				require.False(t, c.costsNoLease(t), "a lease without a proof")
 			})
 		}
 	}
@@ -206,27 +232,25 @@ func TestAPauseOfAServerCostsNoLease(t *testing.T) {
 // the leader. Our client is not worse than an ordinary one.
 func TestAPauseOfTheLeaderCostsNoLease(t *testing.T) {
 	testenv.NotRaced(t, "it plays hundreds of leases, and other outages are played with it")
-	for _, timeout := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 10 * time.Second, 30 * time.Second} {
+	for _, timeout := range pausedTimeouts {
 		for _, length := range []float64{0.25, 0.5} {
-			for phase := 0; phase < 24; phase += stride[testenv.AtLanding()] {
-				for _, ours := range []bool{true, false} {
-					age := 1 + float64(phase)/72
-					require.True(t, outlastsPause(t, ours, true, 3, timeout, age, length), "ours: %v, T = %v: %v T at the age of %v T", ours, timeout, length, age)
+			for _, phase := range phases(24) {
+				for _, ordinary := range []bool{false, true} {
+					c := leasePause{ordinary: ordinary, leader: true, addresses: 3, timeout: timeout, age: 1 + float64(phase)/72, length: length}
+					require.True(t, c.costsNoLease(t), "%+v", c)
 				}
 			}
 		}
 	}
 }
 
-// outlastsPause reports whether a lease of ours, or of an ordinary client, outlasts a pause of its client's server, or
-// of the leader. age, at which the pause begins, and length are in parts of the session timeout. With 0 addresses there
-// is one in front of three servers, and each connection leads to the next of them.
-func outlastsPause(t *testing.T, ours, leader bool, addresses int, timeout time.Duration, age, length float64) (kept bool) {
-	part := func(f float64) time.Duration { return time.Duration(f * float64(timeout)) }
+// costsNoLease plays the lease and the pause.
+func (c leasePause) costsNoLease(t *testing.T) (kept bool) {
+	part := func(f float64) time.Duration { return time.Duration(f * float64(c.timeout)) }
 	onServer(t, func(tb *serverTest) {
 		pauses := make(map[string]*outagePause)
 		for _, server := range threeServers {
-			pauses[server] = &outagePause{follower: leader && server != threeServers[0]}
+			pauses[server] = &outagePause{follower: c.leader && server != threeServers[0]}
 			pauses[server].begin()
 			pauses[server].end()
 		}
@@ -236,38 +260,39 @@ func outlastsPause(t *testing.T, ours, leader bool, addresses int, timeout time.
 			if err != nil {
 				return nil, err
 			}
-			if addresses == 0 {
+			if c.addresses == 0 {
 				address = threeServers[connections.Add(1)%3]
 			}
 			return pauses[address].wrap(nc), nil
 		}
-		list := threeServers[:max(1, addresses)]
+		list := threeServers[:max(1, c.addresses)]
 		var conn *zk.Conn
 		var m *zklock.Mutex
-		if ours {
-			conn, m = tb.connectFor(timeout, list, dial)
+		if c.ordinary {
+			conn = bubble.Connect(tb, dial, c.timeout, list)
+			m = tb.mutex(conn, zklock.WithSessionTimeout(c.timeout))
 		} else {
-			conn = bubble.Connect(tb, dial, timeout, list)
-			m = tb.mutex(conn, zklock.WithSessionTimeout(timeout))
+			conn, m = tb.connectFor(c.timeout, list, dial)
 		}
 		lease := tb.mustLock(m, nil)
-		time.Sleep(part(age))
-		p := pauses[conn.Server()]
-		if addresses == 0 {
-			p = pauses[threeServers[connections.Load()%3]]
+		time.Sleep(part(c.age))
+
+		server := conn.Server()
+		if c.addresses == 0 {
+			server = threeServers[connections.Load()%3] // which the last connection has got
 		}
-		paused := []*outagePause{p}
-		if leader {
+		paused := []*outagePause{pauses[server]}
+		if c.leader {
 			paused = slices.Collect(maps.Values(pauses))
 		}
 		for _, p := range paused {
 			p.begin()
 		}
-		time.Sleep(part(length))
+		time.Sleep(part(c.length))
 		for _, p := range paused {
 			p.end()
 		}
-		time.Sleep(2 * timeout)
+		time.Sleep(2 * c.timeout) // for Lost to close
 		kept = !isClosed(lease.Lost())
 		lease.Unlock(context.Background())
 	})
@@ -280,7 +305,7 @@ func outlastsPause(t *testing.T, ours, leader bool, addresses int, timeout time.
 func TestShortInterruptionsCostNoLease(t *testing.T) {
 	testenv.RacedAtLength(t, "it plays hundreds of leases, and other outages are played with it")
 	const ms = time.Millisecond
-	for _, c := range []struct{ timeout, age, away, times time.Duration }{
+	for _, c := range []struct{ timeout, age, away, times time.Duration }{ // age: of the lease, before phases are added
 		{timeout: 3000 * ms, away: 300 * ms, times: 3},
 		{timeout: 4000 * ms, age: 4000 * ms, away: 1000 * ms, times: 1},
 		{timeout: 10000 * ms, age: 10000 * ms, away: 4000 * ms, times: 1},
@@ -289,9 +314,12 @@ func TestShortInterruptionsCostNoLease(t *testing.T) {
 		{timeout: 200 * ms, times: 1}, {timeout: 400 * ms, times: 1}, {timeout: 800 * ms, times: 1},
 		{timeout: 1200 * ms, times: 1}, {timeout: 2000 * ms, times: 1}, {timeout: 10000 * ms, times: 1},
 	} {
-		for phase := time.Duration(0); phase < 48; phase += time.Duration(stride[testenv.AtLanding()]) {
-			servers := threeServers[:1+phase%2*2]
-			if len(servers) == 1 && c.timeout < 1000*ms { // the client makes a pause of its own
+		for _, phase := range phases(48) {
+			servers := threeServers
+			if phase%2 == 0 {
+				servers = threeServers[:1]
+			}
+			if len(servers) == 1 && c.timeout < 1000*ms { // such a client makes a pause of 1 s before it dials again
 				continue
 			}
 			onServer(t, func(tb *serverTest) {
@@ -299,7 +327,7 @@ func TestShortInterruptionsCostNoLease(t *testing.T) {
 				conn, m := tb.connectFor(c.timeout, servers, line.Dial)
 				tb.mutex(conn, zklock.WithSessionTimeout(time.Minute)) // the shorter one counts
 				holder := tb.mustLock(m, nil)
-				time.Sleep(c.age + c.timeout*(phase/2)/12)
+				time.Sleep(c.age + c.timeout*time.Duration(phase/2)/12)
 				for range c.times {
 					line.Down.Store(true)
 					tb.srv.CutAll()

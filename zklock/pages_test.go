@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -86,8 +85,8 @@ func TestProductionSaysWhatASessionTimeoutCosts(t *testing.T) {
 				least, most = min(least, time.Since(began)), max(most, time.Since(began))
 			})
 		}
-		var session, holder, holders, waiter float64
-		on(func(s *deployment) { // a client, a holder, and a hundred locks of one client
+		var session, holder, holders, waiter float64 // requests a second, of each
+		on(func(s *deployment) {                     // a client, a holder, and a hundred locks of one client
 			conn, _ := s.client()
 			session = s.idle()
 			s.lock(conn, lockPath)
@@ -167,7 +166,9 @@ func TestProductionHasEveryError(t *testing.T) {
 		}
 		for _, row := range regexp.MustCompile("(?m)^\\| `([^|]*?) \\|").FindAllStringSubmatch(table, -1) {
 			for i, said := range strings.Split(row[1], "`") {
-				if i%2 == 0 && !strings.HasPrefix(said, "zklock.Err") && said != "Lock" && said != "Unlock" && said != "Shutdown" {
+				isCode := i%2 == 0 // the first text is that after the row's first backquote
+				isName := strings.HasPrefix(said, "zklock.Err") || said == "Lock" || said == "Unlock" || said == "Shutdown"
+				if isCode && !isName {
 					require.True(t, strings.Contains(sources, said), "%s: no message has the text %q", page, said)
 				}
 			}
@@ -243,9 +244,8 @@ func TestTheProgramInTheReadmeRuns(t *testing.T) {
 		zoo = testenv.Must(ensemble.Open(t.Context(), ensemble.SpecEmbedded))(t)
 		defer zoo.Close()
 	}
-	servers := strconv.Quote(strings.Join(zoo.Servers(), `", "`))
-	p := readme(t).with(t, `"127.0.0.1:2181"`, strings.ReplaceAll(servers, `\"`, `"`)).
-		with(t, "time.Minute", "time.Hour") // a busy machine must not end it
+	servers := `"` + strings.Join(zoo.Servers(), `", "`) + `"`
+	p := readme(t).with(t, `"127.0.0.1:2181"`, servers).with(t, "time.Minute", "time.Hour") // a busy machine must not end it
 	dir := p.module(t)
 	binaries := make(map[string]string) // by the program's text
 	start := func(t *testing.T, p readmeProgram) (program *exec.Cmd, printed *bytes.Buffer) {

@@ -110,40 +110,21 @@ func TestTheExitStatusIsThatOfTheCommand(t *testing.T) {
 	srv, _, conn := onServer(t)
 	garbled := filepath.Join(t.TempDir(), "garbled")
 	require.NoError(t, os.WriteFile(garbled, []byte("\x7fELF\n"), 0o700))
-	for _, c := range []struct {
-		args   string // with + for a space inside an argument
-		status int
-		stderr string // a part of its one line; "": there is none
-	}{
-		{args: "run /q -- true"},
-		{args: "run /q true"},
-		{args: "run /q -- sh -c exit+7", status: 7},
-		{args: "run /q -- sh -c kill+-USR1+$$", status: 128 + int(syscall.SIGUSR1)},
-		{args: "run /q -- no-such-command", status: exitNotFound, stderr: "executable file not found"},
-		{args: "run /q -- /etc/passwd", status: exitNotRunnable, stderr: "permission denied"},
-		{args: "run /q -- " + garbled, status: exitNotRunnable, stderr: "exec format error"},
-		{args: "run -zk 127.0.0.1:1 -wait 100ms /q -- true", status: exitUnavailable, stderr: "run /q at 127.0.0.1:1, after "},
-		{args: "run -grace 208ms /q -- true", status: exitUsage, stderr: "-grace: 208ms is not"},
-		{args: "run -grace 5s /q -- true", status: exitUsage, stderr: "-grace: 5s is not between a 48th and a fifth of the session timeout, 10s"},
-		{args: "run /q/ -- true", status: exitUsage, stderr: "invalid path"},
-		{args: "run -once 11-25 /q -- sh -c exit+7", status: 7}, // the key is not noted
-		{args: "run -once 11-25 /q -- sh -c kill+$$", status: 128 + int(syscall.SIGTERM)},
-		{args: "run -once 11-25 /q -- true"},
-		{args: "run -once 11-25 /q -- sh -c exit+7"}, // the command has run
-		{args: "run -once 11-24 /q -- sh -c exit+7"}, // on a machine whose clock is late
-		{args: "run -once 11-26 /q -- true"},
-		{args: "run -once 11-26 /q -- sh -c exit+7"},
-	} {
-		args := strings.Fields(c.args)
+	for line := range strings.Lines(string(testenv.Must(os.ReadFile("testdata/statuses.txt"))(t))) {
+		part := strings.Split(strings.TrimSpace(line), " |")
+		if len(part) < 3 {
+			continue // a comment
+		}
+		args := strings.Fields(strings.ReplaceAll(part[1], "$GARBLED", garbled))
 		for i := range args {
 			args[i] = strings.ReplaceAll(args[i], "+", " ")
 		}
 		p := start(t, args...)
-		require.Equal(t, c.status, p.status(t), "%s: %s", c.args, &p.stderr)
-		if c.stderr == "" {
-			require.Empty(t, p.stderr.String())
+		require.Equal(t, part[0], fmt.Sprint(p.status(t)), "%s: %s", line, &p.stderr)
+		if want := strings.TrimSpace(part[2]); want != "" {
+			oneLine(t, p.stderr.String(), want)
 		} else {
-			oneLine(t, p.stderr.String(), c.stderr)
+			require.Empty(t, p.stderr.String())
 		}
 		alone(t, srv)
 	}

@@ -33,7 +33,7 @@ type contender struct {
 	Token      int64     `json:"token"`
 	Library    string    `json:"library"`
 	Kind       string    `json:"kind,omitempty"`   // "" for a mutex
-	Passes     bool      `json:"passes,omitempty"` // zklock's nodes
+	Passes     bool      `json:"passes,omitempty"` // it does not wait for zklock's nodes
 	Node       string    `json:"node"`
 }
 
@@ -44,6 +44,7 @@ var chineseLibrary = map[string]string{
 	"zklock or zk.Lock": "zklock 或 zk.Lock",
 }
 
+// unless says, by library, when a lock that passes zklock's nodes does wait for them.
 var unless = map[string]i18n.Text{
 	"kazoo lock": ` unless it was given extra_lock_patterns=["-lock-"]`,
 }
@@ -88,7 +89,7 @@ func (c *call) who(ctx context.Context) int {
 
 // queue reads the contenders of the lock, in their order. The channel gets a value when the list changes.
 func (c *call) queue(ctx context.Context, conn *zk.Conn) (all []contender, changed chan struct{}, err error) {
-	changed = make(chan struct{}, 3) // by three lists
+	changed = make(chan struct{}, 3) // at most three lists are made here, each with a watch
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	defer context.AfterFunc(ctx, conn.Close)() // ends what waits for a server
@@ -103,11 +104,15 @@ func (c *call) queue(ctx context.Context, conn *zk.Conn) (all []contender, chang
 	}
 	_, locks, err := list(ctx, conn, c.path+"/locks", changed)
 	last := len(leases) - 1
-	if last >= 0 && len(locks) > 0 && leases[last].Session == locks[0].Session && leases[last].Token > locks[0].Token {
-		leases[last].Holds, locks = false, locks[1:] // one row for one client
+	if last >= 0 && len(locks) > 0 {
+		waitsForRoom := leases[last].Session == locks[0].Session && leases[last].Token > locks[0].Token
+		if waitsForRoom { // one row is enough for its two nodes
+			leases[last].Holds, locks = false, locks[1:]
+		}
 	}
 	for i := range locks {
-		locks[i].Holds, locks[i].Library, locks[i].Kind, locks[i].Passes = false, "Curator semaphore", "semaphore", true
+		locks[i].Holds, locks[i].Passes = false, true
+		locks[i].Library, locks[i].Kind = "Curator semaphore", "semaphore"
 	}
 	all = slices.Concat(all, leases, locks)
 	for i := range all {
@@ -140,8 +145,10 @@ func list(ctx context.Context, conn *zk.Conn, path string, changed chan<- struct
 		}()
 		all := []contender{} // [] in JSON if it is empty
 		for i, p := range queue {
-			all = append(all, contender{i, p.Holds, p.Owner, string(p.Data), p.Unreadable, p.Since, fmt.Sprintf("%#x", p.Session), p.Token,
-				p.Library, p.Kind, p.Passes, p.Node})
+			all = append(all, contender{
+				Place: i, Holds: p.Holds, Owner: p.Owner, Data: string(p.Data), Unreadable: p.Unreadable, Since: p.Since, Node: p.Node,
+				Session: fmt.Sprintf("%#x", p.Session), Token: p.Token, Library: p.Library, Kind: p.Kind, Passes: p.Passes,
+			})
 		}
 		return names, all, nil
 	}
@@ -152,7 +159,7 @@ func (c *call) show(queue []contender) error {
 	var text strings.Builder
 	if c.watch {
 		if file, ok := c.stdout.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
-			text.WriteString("\x1b[H\x1b[2J")
+			text.WriteString("\x1b[H\x1b[2J") // clears the screen
 		}
 		fmt.Fprintf(&text, "%s  %s  %s\n", time.Now().Format("15:04:05.000"), c.servers, c.path)
 	}
@@ -173,7 +180,8 @@ func (c *call) show(queue []contender) error {
 	}
 	text.WriteString(i18n.Table(rows))
 	for i, p := range queue {
-		if p.Passes && slices.IndexFunc(queue, func(q contender) bool { return q.Library == p.Library }) == i {
+		first := slices.IndexFunc(queue, func(q contender) bool { return q.Library == p.Library })
+		if p.Passes && first == i { // once for each library
 			fmt.Fprintln(&text, i18n.Textf("%s: it does not wait for zklock%s", p.library(), unless[p.Library]).In(c.lang))
 		}
 	}

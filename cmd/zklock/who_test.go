@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -149,27 +150,14 @@ func TestWatchShowsEachChange(t *testing.T) {
 
 func TestErrorsAreOneLine(t *testing.T) {
 	onServer(t)
-	for _, c := range []struct {
-		args   []string
-		status int
-		want   string
-	}{
-		{[]string{"who"}, exitUsage, "zklock: who: want zklock who [flags] PATH"},
-		{[]string{"who", "/a", "/b"}, exitUsage, "want zklock who"},
-		{[]string{"who", "-nonsense", "/a"}, exitUsage, "flag provided but not defined: -nonsense"},
-		{[]string{"who", "-lang", "zh"}, exitUsage, "zklock: who：应为 zklock who [选项] PATH"},
-		{[]string{"who", "-zk", "127.0.0.1:1", "-session", "0", "/a"}, exitUnavailable, "-zk names the servers"},
-		{[]string{"who", "-zk", "127.0.0.1:1", "a"}, exitUsage, "zklock: who: invalid path a: it begins with /"},
-		{[]string{"who", "/a/"}, exitUsage, "zklock: who: path \"/a/\": "},
-		{[]string{"revoke", "a"}, exitUsage, "invalid path"},
-		{[]string{"serve", "0.0.0.0:0"}, exitFailure, "zklock: serve 0.0.0.0:0"}, // loopback only
-		{[]string{"serve", "2181"}, exitFailure, "missing port in address; give an address of loopback that is free"},
-		{[]string{"what"}, exitUsage, `there is no verb "what": zklock -help lists the verbs`},
-		{[]string{"run", "/a"}, exitUsage, "want zklock run [flags] PATH -- COMMAND ARGS..."},
-	} {
-		status, stdout, stderr := do(t.Context(), t, c.args...)
-		require.Equal(t, c.status, status, c.args)
-		oneLine(t, stderr, c.want)
+	for line := range strings.Lines(string(testenv.Must(os.ReadFile("testdata/errors.txt"))(t))) {
+		part := strings.SplitN(strings.TrimSpace(line), " | ", 3)
+		if len(part) < 3 {
+			continue // a comment
+		}
+		status, stdout, stderr := do(t.Context(), t, strings.Fields(part[1])...)
+		require.Equal(t, part[0], fmt.Sprint(status), line)
+		oneLine(t, stderr, part[2])
 		require.Empty(t, stdout)
 	}
 	_, stdout, _ := do(t.Context(), t, "version")

@@ -353,7 +353,9 @@ func (c *carefulConn) Write(b []byte) (int, error) {
 	frame := b
 	switch {
 	case !c.handshakeSent:
-		if c.handshakeSent = true; len(b) >= session+8 && binary.BigEndian.Uint64(b[session:]) != 0 {
+		c.handshakeSent = true
+		namesSession := len(b) >= session+8 && binary.BigEndian.Uint64(b[session:]) != 0
+		if namesSession {
 			c.resumed, c.wait = slices.Clone(b), c.c.watchesWait()
 		}
 	case c.resumed == nil && len(b) >= op+4+8 && binary.BigEndian.Uint32(b[op:]) == setWatches:

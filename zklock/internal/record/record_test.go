@@ -2,15 +2,17 @@ package record
 
 import (
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"example.com/zklock/internal/testenv"
 )
 
 func TestSequenceReadsOursAndThePeersAndNothingElse(t *testing.T) {
-	const id = "01dc6acfac0000010000000000000001"
 	for name, want := range map[string]int32{
 		"lock-0000000000":  0,
 		"lock-0000000042":  42,
@@ -22,19 +24,12 @@ func TestSequenceReadsOursAndThePeersAndNothingElse(t *testing.T) {
 		require.True(t, ok, name)
 		require.Equal(t, want, n, name)
 	}
-	for _, name := range []string{
-		"", "0", "0000000000", "config", "lock-", "lock-1", "lock-000000001", "lock-00000000001", "lock-000000000x",
-		"lock-+000000001", "lock--0000000005", "lock-9999999999", "block-0000000001", "x-lock-0000000001",
-		"_c_lock-0000000001", "_c_01dc6acfac0000010000000000000001-lock-", "01dc6acfac0000010000000000000001-lock-0000000001",
-		"__READ__0000000001", "9f8e__lock__0000000001", "_c_00ff-lock-lock-lock",
-		// Nearly names of kazoo's, of WriteLock's and of Curator's.
-		id[1:] + "__lock__0000000000", id + "0__lock__0000000000", strings.Repeat("x", 32) + "__lock__0000000000",
-		"__lock__0000000000", "lock__0000000000", id + "__lock__", id + "__lock__000000000", id + "__lock__00000000000",
-		id + "__lock__000000000x", id + "__lock__+000000000", id + "__lock__0000000000 ", id + "__lease__0000000000",
-		id + "_lock_0000000000", id + "-lock-0000000000", id + "__wlock__0000000001", "x-0000000001", "x--0000000001",
-		"x-12a-0000000001", "x-+12-0000000001", "x-" + id + "-0000000001", "y-12-0000000001", "x-12-000000001",
-		"_c_" + id + "-__READ__0000000001", "_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f__READ__0000000001",
-	} {
+	// Other names are nearly those of kazoo, of WriteLock or of Curator.
+	for line := range strings.Lines(string(testenv.Must(os.ReadFile("testdata/foreign.txt"))(t))) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		name := strings.Trim(line, "\"\n")
 		_, ok := Sequence(name)
 		require.False(t, ok, name)
 		require.Nil(t, KindOf(name, nil), name)
