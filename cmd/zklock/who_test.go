@@ -151,7 +151,7 @@ func TestWatchShowsEachChange(t *testing.T) {
 func TestErrorsAreOneLine(t *testing.T) {
 	onServer(t)
 	for line := range strings.Lines(string(testenv.Must(os.ReadFile("testdata/errors.txt"))(t))) {
-		part := strings.SplitN(strings.TrimSpace(line), " | ", 3)
+		part := strings.SplitN(strings.ReplaceAll(strings.TrimSpace(line), "`", ""), " | ", 3)
 		if len(part) < 3 {
 			continue // a comment
 		}
