@@ -59,7 +59,8 @@ func distinct(runs []report.Run, of func(report.Run) string) (texts []string) {
 func transcript(t *testing.T, legend bool, name string, lang i18n.Language) string {
 	runs := runsOf(t, name)
 	command := commandOf(runs)
-	cfg := testenv.Must(parseFlags(strings.Fields(command)[3:], new(bytes.Buffer)))(t, command)
+	flags := strings.Fields(command)[3:] // behind go run ./bench
+	cfg := testenv.Must(parseFlags(flags, new(bytes.Buffer)))(t, command)
 	cfg.lang = lang
 
 	var out bytes.Buffer
@@ -352,7 +353,7 @@ func TestEachDigitIsHeld(t *testing.T) {
 		require.Empty(t, unheld(page, texts), "%s: nothing holds a figure: its text belongs in claims or in labels", file)
 		for _, at := range regexp.MustCompile(`\d`).FindAllStringIndex(page, -1) {
 			changed := []byte(page)
-			changed[at[0]] = '0' + (changed[at[0]]-'0'+1)%10
+			changed[at[0]] = '0' + (changed[at[0]]-'0'+1)%10 // the next digit
 			require.NotEmpty(t, unheld(string(changed), texts), "%s: byte %d", file, at[0])
 		}
 	}

@@ -45,7 +45,6 @@ func (tb *serverTest) requireNotCached(m *zklock.Mutex) {
 
 // ourClient makes a Mutex that keeps every node and whose requests are counted, and its client.
 func (m *meter) ourClient() (*zklock.Mutex, *zk.Conn) {
-	m.Helper()
 	conn := m.connectWith(ensemble.Options{Tap: m.tap})
 	return m.mutex(conn, cacheAlways...), conn
 }

@@ -95,7 +95,7 @@ func TestASearchThatIsRefusedEndsWithItsSession(t *testing.T) {
 // farEpoch makes two zxids in answers too large for a token: czxid and pzxid, the first and the last field of a Stat.
 func farEpoch(nc net.Conn) net.Conn {
 	return bubble.Through(nc, bubble.Way{}, bubble.Way{Packet: func(packet []byte) []byte {
-		const header, stat = 4 + 4 + 8 + 4, 68
+		const header, stat = 4 + 4 + 8 + 4, 68 // bytes: of length, xid, zxid and error code; and of a Stat
 		if n := len(packet); n >= header+stat {
 			packet[n-stat], packet[n-8] = 0x40, 0x40 // the highest byte of each
 		}

@@ -68,14 +68,12 @@ func withOrdinaryClient(t *testing.T, play func(tb *serverTest, conn *zk.Conn)) 
 
 // connect opens a session that ends with the test.
 func (tb *serverTest) connect() *zk.Conn {
-	tb.Helper()
 	return tb.connectWith(ensemble.Options{Buffer: 64 << 10}) // without it each client keeps 3 MiB
 }
 
 // connectWith is connect with other options. The client has three servers, as one of an ensemble does: when it
 // changes from one to the next, it keeps the requests that it has not sent.
 func (tb *serverTest) connectWith(options ensemble.Options) *zk.Conn {
-	tb.Helper()
 	if connectOtherwise != nil {
 		return connectOtherwise(tb, options)
 	}
@@ -88,7 +86,6 @@ func (tb *serverTest) connectWith(options ensemble.Options) *zk.Conn {
 
 // connectFor opens a client of zkconn with another session timeout, and makes a Mutex that knows it.
 func (tb *serverTest) connectFor(timeout time.Duration, servers []string, dial zk.Dialer) (*zk.Conn, *zklock.Mutex) {
-	tb.Helper()
 	conn := testenv.Must(zkconn.Connect(context.Background(), servers, timeout, zkconn.WithDialer(dial)))(tb)
 	tb.Cleanup(conn.Close)
 	return conn, tb.mutex(conn, zklock.WithSessionTimeout(timeout))
@@ -268,7 +265,6 @@ type ordinary struct {
 
 // connectAs opens a session that ends with the test, and returns when the client is at rest.
 func (tb *serverTest) connectAs(o ordinary) *zk.Conn {
-	tb.Helper()
 	if o.sessionTimeout == 0 {
 		o.sessionTimeout = sessionTimeout
 	}
@@ -303,7 +299,6 @@ func (c silentWriter) Write(b []byte) (int, error) {
 
 // comeAndGiveUp has a contender wait for the lock, and give up.
 func (tb *serverTest) comeAndGiveUp(m *zklock.Mutex) {
-	tb.Helper()
 	_, giveUp := tb.startGivingUp(m, nil)
 	giveUp()
 	synctest.Wait()
@@ -334,7 +329,6 @@ func (tb *serverTest) allow(conn *zk.Conn, node string, perms int32) {
 
 // makeParent has a client make the lock's parent, so that the first create of a contender is that of its node.
 func (tb *serverTest) makeParent() (admin *zk.Conn) {
-	tb.Helper()
 	admin = tb.connect()
 	tb.create(admin, lockPath, "", zk.FlagPersistent)
 	return admin
@@ -342,7 +336,6 @@ func (tb *serverTest) makeParent() (admin *zk.Conn) {
 
 // remakeParent removes the lock's parent, which is empty, and makes it again: the numbers begin at 0 again.
 func (tb *serverTest) remakeParent(admin *zk.Conn) {
-	tb.Helper()
 	require.NoError(tb, admin.Delete(lockPath, -1))
 	tb.create(admin, lockPath, "", zk.FlagPersistent)
 }
@@ -472,7 +465,6 @@ func onMeter(t *testing.T, play func(m *meter)) {
 
 // newMutex makes a Mutex whose requests are counted.
 func (m *meter) newMutex() *zklock.Mutex {
-	m.Helper()
 	return m.mutex(m.connectWith(ensemble.Options{Tap: m.tap}))
 }
 

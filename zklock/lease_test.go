@@ -259,7 +259,7 @@ func TestOnceCtxHasEndedLockReturnsNoLease(t *testing.T) {
 
 // A lease is lost without an event, which a client may miss while it reconnects: the holder reads its node, too.
 func TestALeaseIsLostWithoutAnEvent(t *testing.T) {
-	for what, another := range map[string]bool{"its node has gone": false, "its node is another's": true} {
+	for _, another := range []bool{false, true} { // whether its name is that of another contender's node by then
 		withEachClient(t, func(tb *serverTest) {
 			admin := tb.connect()
 			conn := tb.connectWith(ensemble.Options{Wrap: func(nc net.Conn) net.Conn {
@@ -274,7 +274,7 @@ func TestALeaseIsLostWithoutAnEvent(t *testing.T) {
 			}
 			nodes := tb.srv.Children(lockPath)
 			time.Sleep(4 * time.Second) // more than a third of the session timeout
-			require.True(tb, isClosed(holder.Lost()), "Lost is open, and "+what)
+			require.True(tb, isClosed(holder.Lost()), "Lost is open; another contender has a node of the name: %v", another)
 			require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
 			require.Equal(tb, nodes, tb.srv.Children(lockPath), "it has deleted the node of another")
 		})
@@ -300,13 +300,14 @@ func keepBusy(m *zklock.Mutex, goroutines int, pause time.Duration) (rest func()
 // another one. Connect's client leaves a server that is silent during a proof: one that is far away is not silent.
 func TestLockSaysThatTheServerIsTooFarAway(t *testing.T) {
 	for _, c := range []struct {
-		roundTrip, session, given int // in ms: given is WithSessionTimeout's; 0: the client is Connect's, which knows it
+		roundTrip, session, given int // in ms: given is the argument of WithSessionTimeout; 0: the client is Connect's, which knows it
 		others                    int // goroutines that send requests all the time
 	}{
 		{roundTrip: 7000, session: 10_000, given: 10_000}, {roundTrip: 9500, session: 10_000, given: 10_000},
 		{roundTrip: 11_000, session: 40_000, given: 10_000}, {roundTrip: 5000, session: 40_000, given: 6000},
 		{roundTrip: 2000, session: 40_000, given: 10_000, others: 1}, {roundTrip: 2000, session: 40_000, given: 10_000, others: 2},
 		{roundTrip: 2000, session: 40_000, given: 10_000, others: 50},
+		// A lease needs a round trip of less than a twelfth of the session timeout, which is 833 ms here.
 		{roundTrip: 840, session: 10_000}, {roundTrip: 1200, session: 10_000}, {roundTrip: 1300, session: 10_000},
 		{roundTrip: 2000, session: 10_000}, {roundTrip: 3000, session: 10_000}, {roundTrip: 5000, session: 10_000},
 	} {

@@ -87,7 +87,7 @@ type stage struct {
 	sessions []*zk.Conn
 	made     []*zkserver.Fault // so far
 	calm     time.Time         // when the last of them that holds packets back ends
-	limit    context.Context   // ends when somebody is stuck
+	limit    context.Context   // ends when a client is stuck
 	stop     chan struct{}     // closed when all clients have done their work
 }
 

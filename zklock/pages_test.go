@@ -265,6 +265,7 @@ func TestTheProgramInTheReadmeRuns(t *testing.T) {
 		conn := testenv.Must(zoo.Connect(t.Context(), ensemble.Options{SessionTimeout: 40 * time.Second}))(t) // a busy machine must not lose it
 		t.Cleanup(conn.Close)
 		m := testenv.Must(zklock.New(conn, "/locks/orders"))(t)
+		t.Cleanup(func() { require.NoError(t, m.Shutdown(context.Background())) }) // before the client is closed
 		return conn, m
 	}
 	waitForNodes := func(t *testing.T, conn *zk.Conn, n int) {
@@ -299,7 +300,6 @@ func TestTheProgramInTheReadmeRuns(t *testing.T) {
 		require.Contains(t, printed.String(), context.DeadlineExceeded.Error())
 		requireAlone(t, conn)
 		require.NoError(t, lease.Unlock(t.Context()))
-		require.NoError(t, m.Shutdown(t.Context()))
 	})
 
 	terminate := func(t *testing.T, conn *zk.Conn, program *exec.Cmd) {
@@ -315,7 +315,6 @@ func TestTheProgramInTheReadmeRuns(t *testing.T) {
 		terminate(t, conn, program)
 		require.Contains(t, printed.String(), context.Canceled.Error())
 		require.NoError(t, lease.Unlock(t.Context()))
-		require.NoError(t, m.Shutdown(t.Context()))
 	})
 	t.Run("SIGTERM while it holds the lock", func(t *testing.T) {
 		conn, m := other(t)
@@ -326,6 +325,5 @@ func TestTheProgramInTheReadmeRuns(t *testing.T) {
 		got := <-next
 		require.NoError(t, got.err)
 		require.NoError(t, got.lease.Unlock(t.Context()))
-		require.NoError(t, m.Shutdown(t.Context()))
 	})
 }

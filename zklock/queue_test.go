@@ -111,8 +111,7 @@ func TestCostOfANodeForTheNextOwners(t *testing.T) {
 			require.Equal(t, requests{jute.OpMulti: 1, jute.OpDelete: 1}, sent)
 		}
 		next := startWaiter(ours)
-		// The delete fails once, so that the list has the last node.
-		m.srv.Fail(codeThrottled, requestOf(conn.SessionID(), jute.OpDelete, holder.Node()))
+		m.srv.Fail(codeThrottled, requestOf(conn.SessionID(), jute.OpDelete, holder.Node())) // the list has the last node then
 		sent := m.sent(func() { m.mustUnlock(holder) })
 		require.Equal(t, requests{jute.OpMulti: 1, jute.OpDelete: 2, jute.OpGetChildren2: 1, jute.OpGetData: 1}, sent)
 		m.mustUnlock(m.leaseNow(next))

@@ -68,40 +68,40 @@ type fault struct {
 func (tr *trial) pid() int { return tr.runner.Process.Pid }
 
 var faults = []fault{
-	{"network cut", func(tr *trial) { tr.line.Silence(proxy.ToServer, proxy.ToClient) }, true},
-	{"network cut, and soon healed", func(tr *trial) {
+	{name: "network cut", ends: true, do: func(tr *trial) { tr.line.Silence(proxy.ToServer, proxy.ToClient) }},
+	{name: "network cut, and soon healed", do: func(tr *trial) {
 		tr.line.Silence(proxy.ToServer, proxy.ToClient) // CutOff would cost the client's pause of 1 s, too
 		time.Sleep(*overlapSession / 8)                 // of real time: the server's, shorter than what a lease outlasts
 		tr.line.Heal()
-	}, false},
-	{"runner killed", func(tr *trial) { tr.send(syscall.SIGKILL, tr.pid()) }, true},
-	{"runner stopped", func(tr *trial) { tr.send(syscall.SIGSTOP, tr.pid()) }, true},
-	{"first guard killed", func(tr *trial) { tr.send(syscall.SIGKILL, tr.guards[0]) }, false},
-	{"guards stopped, and later continued", func(tr *trial) {
+	}},
+	{name: "runner killed", ends: true, do: func(tr *trial) { tr.send(syscall.SIGKILL, tr.pid()) }},
+	{name: "runner stopped", ends: true, do: func(tr *trial) { tr.send(syscall.SIGSTOP, tr.pid()) }},
+	{name: "first guard killed", do: func(tr *trial) { tr.send(syscall.SIGKILL, tr.guards[0]) }},
+	{name: "guards stopped, and later continued", do: func(tr *trial) {
 		tr.send(syscall.SIGSTOP, tr.guards...)
 		time.Sleep(*overlapSession * 3 / 2) // in which a lease that nobody renews would have ended
 		tr.send(syscall.SIGCONT, tr.guards...)
-	}, false},
-	{"second guard killed", func(tr *trial) { tr.send(syscall.SIGKILL, tr.guards[1]) }, false},
-	{"runner and first guard killed", func(tr *trial) { tr.send(syscall.SIGKILL, tr.pid(), tr.guards[0]) }, true},
-	{"runner and first guard stopped", func(tr *trial) { tr.send(syscall.SIGSTOP, tr.pid(), tr.guards[0]) }, true},
-	{"runner and second guard killed", func(tr *trial) { tr.send(syscall.SIGKILL, tr.guards[1], tr.pid()) }, true},
-	{"runner and second guard stopped", func(tr *trial) { tr.send(syscall.SIGSTOP, tr.guards[1], tr.pid()) }, true},
-	{"runner stopped, first guard killed", func(tr *trial) {
+	}},
+	{name: "second guard killed", do: func(tr *trial) { tr.send(syscall.SIGKILL, tr.guards[1]) }},
+	{name: "runner and first guard killed", ends: true, do: func(tr *trial) { tr.send(syscall.SIGKILL, tr.pid(), tr.guards[0]) }},
+	{name: "runner and first guard stopped", ends: true, do: func(tr *trial) { tr.send(syscall.SIGSTOP, tr.pid(), tr.guards[0]) }},
+	{name: "runner and second guard killed", ends: true, do: func(tr *trial) { tr.send(syscall.SIGKILL, tr.guards[1], tr.pid()) }},
+	{name: "runner and second guard stopped", ends: true, do: func(tr *trial) { tr.send(syscall.SIGSTOP, tr.guards[1], tr.pid()) }},
+	{name: "runner stopped, first guard killed", ends: true, do: func(tr *trial) {
 		tr.send(syscall.SIGSTOP, tr.pid())
 		tr.send(syscall.SIGKILL, tr.guards[0])
-	}, true},
-	{"guards stopped, network cut", func(tr *trial) {
+	}},
+	{name: "guards stopped, network cut", ends: true, do: func(tr *trial) {
 		tr.send(syscall.SIGSTOP, tr.guards...)
 		tr.line.Silence(proxy.ToServer, proxy.ToClient)
-	}, true},
-	{"server stopped", func(tr *trial) {
+	}},
+	{name: "server stopped", ends: true, do: func(tr *trial) {
 		tr.server.Pause(tr)
 		time.Sleep(*overlapSession * 3 / 2) // every lease has ended by then
 		_, last := stamps(tr.first)
 		require.Greater(tr, time.Since(last), *overlapSession/8, "the command has outlived the lease")
 		tr.server.Continue(tr)
-	}, true},
+	}},
 }
 
 // begin starts the two commands. The first has a shell around it, as most have.

@@ -38,7 +38,6 @@ type program struct {
 }
 
 func start(t *testing.T, args ...string) *program {
-	t.Helper()
 	return startAs(t, &syscall.SysProcAttr{Setsid: true}, args...) // signals from the test's own terminal do not reach it
 }
 

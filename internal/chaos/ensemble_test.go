@@ -282,14 +282,14 @@ func (c *serverChaos) serverFault(rng *rand.Rand) fault {
 		if o >= v {
 			o++
 		}
-		if rng.IntN(3) > 0 {
+		if rng.IntN(3) > 0 { // in two of three cases it is a follower, and the leader is the other node
 			v, o, role = o, v, "a follower, "
 		}
 	}
-	third := 0 + 1 + 2 - v - o
+	third := 0 + 1 + 2 - v - o // the node that is neither
 	victim, name, other := nodes[v], role+nodes[v].String(), nodes[o].String()
 
-	lasts := func(fromS, toS int64) time.Duration { return time.Duration(fromS*1e9 + rng.Int64N((toS-fromS)*1e9)) }
+	lasts := func(from, to int64) time.Duration { return time.Duration(from*1e9 + rng.Int64N((to-from)*1e9)) } // seconds
 	cut := func(name string, links ...link) fault {
 		return fault{name: name, begin: cutLinks(nodes, links...), end: healAll(nodes), lasts: lasts(5, 14)}
 	}

@@ -59,7 +59,6 @@ func mutex(n int) (all []Contender) {
 
 // raceInBubble runs a race in virtual time, in which each contender locks once unless Times says otherwise.
 func raceInBubble(t *testing.T, newRace func() *Race) (r report.Run, err error) {
-	t.Helper()
 	bubble.Test(t, func(t *testing.T) {
 		race := newRace()
 		race.Times = max(race.Times, 1)

@@ -12,7 +12,6 @@ import (
 
 // tryInBubble plays a Trial of the contenders in virtual time.
 func tryInBubble(t *testing.T, newContenders func() []Contender) (err error) {
-	t.Helper()
 	bubble.Test(t, func(t *testing.T) {
 		contenders := newContenders()
 		ctx, stop := context.WithCancel(t.Context())

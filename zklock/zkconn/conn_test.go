@@ -321,7 +321,8 @@ func TestFaultTheNextSetWatchesLeavesAChangeOut(t *testing.T) {
 		lost := srv.LoseRequest(func(r zkserver.Request) bool { return r.Op == jute.OpSetWatches })
 		srv.Cut(conn.SessionID())
 		synctest.Wait() // it waits before it dials again
-		for err = zk.ErrNoServer; err == zk.ErrNoServer || err == zk.ErrConnectionClosed; {
+		_, err = conn.Create("/a", nil, 0, zk.WorldACL(zk.PermAll))
+		for err == zk.ErrNoServer || err == zk.ErrConnectionClosed {
 			_, err = conn.Create("/a", nil, 0, zk.WorldACL(zk.PermAll))
 		}
 		require.NoError(t, err)
@@ -381,8 +382,8 @@ func dialLate(t *testing.T, srv *zkserver.Server, d time.Duration) net.Conn {
 func TestTheClientWaitsForASlowHandshakeInTheEnd(t *testing.T) {
 	for takes, abandoned := range map[time.Duration]int32{
 		1500 * time.Millisecond: 1, // it waits for 1.1 s, and then for 1.7 s
-		3500 * time.Millisecond: 3,
-		9900 * time.Millisecond: 6,
+		3500 * time.Millisecond: 3, // then for 2.5 s, and for 3.8 s
+		9900 * time.Millisecond: 6, // then for 5.6 s, for 8.4 s, and for 10 s, which is the session timeout
 	} {
 		bubble.ServeCase(t, takes.String(), func(t *testing.T, srv *zkserver.Server) {
 			t.Cleanup(func() { time.Sleep(time.Minute) }) // until the client is closed
@@ -425,9 +426,10 @@ func TestThePatchesOfThePageCureAnOrdinaryClient(t *testing.T) {
 	out := testenv.Must(exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/go-zookeeper/zk").Output())(t)
 	library := strings.TrimSpace(string(out))
 	page := testenv.Must(os.ReadFile("../../docs/client.md"))(t)
+
 	diffs := regexp.MustCompile("(?ms)^```diff\n--- a/(.*?)\n\\+\\+\\+ b/(.*?)\n(.*?)^```$").FindAllStringSubmatch(string(page), -1)
 	require.Len(t, diffs, 8)
-	files := make(map[string]string)
+	files := make(map[string]string) // the patched texts, by name
 	for _, diff := range diffs {
 		name := diff[1]
 		require.Equal(t, name, diff[2])
@@ -437,8 +439,9 @@ func TestThePatchesOfThePageCureAnOrdinaryClient(t *testing.T) {
 		}
 		files[name] = apply(t, files[name], diff[3])
 	}
+
 	dir := t.TempDir()
-	copied := filepath.Join(dir, "zk")
+	copied := filepath.Join(dir, "zk") // the library with these texts
 	require.NoError(t, os.CopyFS(copied, os.DirFS(library)))
 	for name, text := range files {
 		require.NoError(t, os.Remove(filepath.Join(copied, name))) // it cannot be written
@@ -493,7 +496,7 @@ func TestFaultAServerThatHasLostItsDataIsOfNoUseForAllTime(t *testing.T) {
 	}
 }
 
-// loseData replaces the server by an empty one after some time away.
+// loseData replaces the server by an empty one after a time: shorter or longer than the client's pause, or the session.
 func loseData(t *testing.T, session, away time.Duration) {
 	var srv atomic.Pointer[zkserver.Server]
 	srv.Store(zkserver.Run(t))

@@ -480,24 +480,25 @@ func (p printer) Printf(format string, args ...any) {
 // accepted them or ctx ends. The client repeats them on each connection.
 func authenticate(ctx context.Context, conn *zk.Conn, auth []credential) error {
 	done := make(chan error, 1)
-	go func() {
-		done <- func() error {
-			for _, c := range auth {
-				err := zk.ErrNoServer
-				for ctx.Err() == nil && (err == zk.ErrNoServer || err == zk.ErrConnectionClosed || err == zk.ErrSessionExpired) {
-					err = conn.AddAuth(c.scheme, c.secret) // and if the connection breaks, on the next one
-				}
-				if err != nil {
-					return fmt.Errorf("the server has not accepted the credential of scheme %q: %w", c.scheme, err)
-				}
-			}
-			return nil
-		}()
-	}()
+	go func() { done <- addAuth(ctx, conn, auth) }()
 	select {
 	case err := <-done:
 		return err
 	case <-ctx.Done():
 		return conns.WhyEnded(ctx)
 	}
+}
+
+// addAuth is authenticate, but it may go on after the end of ctx, as the client's requests do.
+func addAuth(ctx context.Context, conn *zk.Conn, auth []credential) error {
+	for _, c := range auth {
+		err := zk.ErrNoServer
+		for ctx.Err() == nil && (err == zk.ErrNoServer || err == zk.ErrConnectionClosed || err == zk.ErrSessionExpired) {
+			err = conn.AddAuth(c.scheme, c.secret) // and if the connection breaks, on the next one
+		}
+		if err != nil {
+			return fmt.Errorf("the server has not accepted the credential of scheme %q: %w", c.scheme, err)
+		}
+	}
+	return nil
 }

@@ -206,7 +206,7 @@ func (c Chart) strokes(l chartLine) []stroke {
 	var marks []stroke
 	for i, p := range l.points {
 		x, y := c.x.at(p.x), c.y.at(p.y)
-		fmt.Fprintf(&path, "%c%g %g", "ML"[min(i, 1)], x, y)
+		fmt.Fprintf(&path, "%c%g %g", "ML"[min(i, 1)], x, y) // M begins the path, and L leads a line to the point
 		if p.low < p.high {
 			fmt.Fprintf(&bars, "M%g %gV%g", x, c.y.at(p.low), c.y.at(p.high))
 		}

@@ -21,7 +21,6 @@ import (
 
 // inBubble runs a test in virtual time, on an embedded server.
 func inBubble(t *testing.T, test func(t *testing.T, srv *zkserver.Server, s *Server)) {
-	t.Helper()
 	bubble.Test(t, func(t *testing.T) {
 		srv := zkserver.New()
 		defer srv.Close()

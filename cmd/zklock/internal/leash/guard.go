@@ -162,14 +162,16 @@ func (w *watcher) parse(text string) limit {
 // may be stopped, or have no processor, at any point. So the clocks are read before what is there: if
 // an end has come then, no later one was told in time.
 func (w *watcher) watch() {
+	// next is what is left of the lease when this process acts next.
 	text, buffer, next := "", make([]byte, 4096), w.Margin
-	if w.Below == 0 { // one of them sends SIGTERM
+	if w.Below == 0 { // only the starter sends SIGTERM
 		next = w.Grace
 	}
-	var late <-chan time.Time
-	for end := (limit{}); ; {
-		left, waits := end.left(), w.Below == 0 && w.leader == 0
-		n, err := syscall.Read(leaseFile, buffer) // the first waits
+	var late <-chan time.Time // what the command leaves behind has had SIGTERM for the time Grace
+	var end limit
+	for {
+		left, waits := end.left(), w.Below == 0 && w.leader == 0 // waits: the starter has not begun the command
+		n, err := syscall.Read(leaseFile, buffer)                // the first read blocks
 		switch {
 		case n > 0:
 			syscall.SetNonblock(leaseFile, true)
