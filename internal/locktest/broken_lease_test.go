@@ -49,7 +49,8 @@ var leaseBugs = map[string]map[string]string{
 	endsByItself: {
 		"a holder that is cut off for a moment keeps the lock": "the connection broke and came back, and Lost is closed",
 		"a holder that holds the lock for long keeps it":       "nothing happened for an hour, and Lost is closed",
-	}, "every child is a contender": {
+	},
+	"every child is a contender": {
 		"the queue goes by number where numbers wrap":          "a contender watches lock/lock--2147483648",
 		"a contender with another name that comes later waits": "the contender before one of Curator's does not return",
 	},

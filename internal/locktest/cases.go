@@ -19,6 +19,9 @@ import (
 	"example.com/zklock/zkserver"
 )
 
+// The functions of the cases are here and in the files with names in _cases. The table lockCases, in locktest.go, has the
+// sentence that each of them asks of a lock. Exported ones are for the suites in internal/grader/suites, too.
+
 // exclusion has every contender lock a few times, and count in a variable that nothing but the lock guards: the race
 // detector sees what the counter may miss. With allMustGetIn, a contender that does not get the lock fails the case.
 // Without it, another case asks for that.
@@ -221,9 +224,9 @@ func LongHold(w *World) {
 	holder, holderSession := w.holder()
 	held := w.Nodes()
 	var waiters []Lock
-	var results []<-chan error
-	var sessions []*Session
-	var all []string
+	var results []<-chan error // of the waiters' Lock
+	var sessions []*Session    // of the waiters
+	var all []string           // the nodes, once all wait
 	began := time.Now()
 	stillHeld := func() {
 		after := time.Since(began)
@@ -255,8 +258,8 @@ func LongHold(w *World) {
 	all = w.Nodes()
 
 	// Weeks pass, in longer and longer steps. A lock that also looks now and then, besides its watch, need not be played
-	// for all of that time: it has looked often enough after half a minute, if it looks each millisecond; after three hours, if it
-	// looks each second or two.
+	// for all of that time: it has looked often enough after half a minute, if it looks each millisecond; after three
+	// hours, if it looks each second or two.
 	looksEnough := func(s *Session) bool {
 		looks := len(stage.RequestsOf(s))
 		return looks >= 60_000 || looks >= 6000 && time.Since(began) > 3*time.Hour
@@ -307,13 +310,15 @@ func (w *World) wakeOften(nodes []string) {
 	}
 }
 
+// MissingParents has contenders lock at a path above which no node is there.
 func MissingParents(w *World) {
 	w.Parent()
 	first, _ := w.Contender()
 	w.lockOnce(first, "the first contender")
 	w.MustLock(first, "the first contender")
-	w.Path += "-17+%d/lock-0000000000/read-write/λ μ/" + w.Nodes()[0] // with what a lock may look for in a node's name
+	w.Path += "-17+%d/lock-0000000000/read-write/λ μ/" + w.Nodes()[0] // parents that look like contenders' nodes, or like formats
 	w.Unlock(first, "the first contender")
+
 	a, _ := w.Contender()
 	b, s := w.Contender()
 	w.NoError(w.Result(w.Lock(a), "Lock where the parents are missing"),
@@ -323,6 +328,7 @@ func MissingParents(w *World) {
 	w.Unlock(a, "the first contender")
 	w.Holds(result, "the second contender")
 	w.unlockLast(b, "the second contender")
+
 	// The parents go, and the same contender makes them once more.
 	admin := w.Session()
 	remove := func() {

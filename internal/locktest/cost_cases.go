@@ -122,11 +122,12 @@ func Events(sessions []*Session, done map[int]bool) (n int64) {
 	return n
 }
 
+// requestCount counts the requests of a few contenders, as Subject.Requests describes them.
 func requestCount(w *World) {
 	if w.Subject.Requests == nil {
 		w.Skip(i18n.Text("Subject.Requests is nil: there is no prediction of the requests to compare with"))
 	}
-	for _, n := range []int{1, 2, 3, 10} {
+	for _, n := range []int{1, 2, 3, 10} { // contenders
 		locks, results, sessions := w.queue(n)
 		holder := 0
 		done := make(map[int]bool)

@@ -15,6 +15,7 @@ import (
 	"example.com/zklock/zkserver"
 )
 
+// ExpiredWaiter has the session of a waiter end. The error, if there is one, must say so.
 func ExpiredWaiter(w *World) {
 	if err := expiredWaiter(w); err != nil {
 		w.saysWhy(err)
@@ -88,6 +89,7 @@ func (w *World) closedGetsNothing(result <-chan error) {
 	}
 }
 
+// ExpiredHolder has the session of the holder end while a contender waits.
 func ExpiredHolder(w *World) {
 	holder, s := w.holder()
 	waiter, _, result := w.waiter()

@@ -52,7 +52,8 @@ var hostile = map[string]struct {
 		for {
 			conn.Exists(path)
 		}
-	}), "the lock polls"}, "polls and sleeps": {always(func(conn *zk.Conn, path string) error {
+	}), "the lock polls"},
+	"polls and sleeps": {always(func(conn *zk.Conn, path string) error {
 		for {
 			conn.Exists(path)
 			time.Sleep(100 * time.Millisecond)

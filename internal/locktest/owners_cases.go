@@ -16,6 +16,8 @@ import (
 	"example.com/zklock/internal/locktest/stage"
 )
 
+// The cases about owners. The table ownersCases, in owners.go, has the sentence that each of them asks of a lock.
+
 func lockAgain(w *owners) {
 	open, s := w.mutex()
 	owner := open("owner")

@@ -240,6 +240,7 @@ func (w *World) atEachRead(f func(heldRead)) {
 	}
 }
 
+// ReleaseBeforeWatch has the holder release just before each read of a waiter.
 func ReleaseBeforeWatch(w *World) {
 	holder, _ := w.holder()
 	w.atEachRead(func(held heldRead) {
@@ -259,6 +260,7 @@ func ReleaseBeforeWatch(w *World) {
 	w.unlockLast(holder, "the last")
 }
 
+// WaiterGoesBeforeWatch has the waiter before another one go just before each read of that one.
 func WaiterGoesBeforeWatch(w *World) {
 	holder, _ := w.holder()
 	middle, middleSession := w.Contender()
@@ -281,6 +283,7 @@ func WaiterGoesBeforeWatch(w *World) {
 	w.unlockLast(holder, "the holder")
 }
 
+// NodeGoes deletes a waiter's own node just before each of its reads.
 func NodeGoes(w *World) {
 	admin := w.Session()
 	holder, _ := w.holder()
@@ -328,6 +331,7 @@ func NodeGoes(w *World) {
 		"the queue has gone with a contender's node, and it takes the lock without a node: two holders")
 }
 
+// ReleaseWhileCutOff has the holder release while a waiter's client has no connection.
 func ReleaseWhileCutOff(w *World) {
 	holder, _ := w.holder()
 	waiter, s, result := w.waiter()

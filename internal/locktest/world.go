@@ -59,7 +59,7 @@ func (w *World) MustLock(l Lock, name i18n.Text) {
 	w.Holds(w.Lock(l), name)
 }
 
-// Try calls TryLock, which must return.
+// Try calls TryLock, which must return. If the kind of lock has no TryLock, the error is errors.ErrUnsupported.
 func (w *World) Try(l Lock, what i18n.Text) (ok bool, err error) {
 	err = w.Result(w.Aside("TryLock", func() (err error) {
 		ok, err = l.TryLock()

@@ -59,7 +59,7 @@ func TestAnAnswerNeedsAllOfItsChoices(t *testing.T) {
 	}
 }
 
-// TestFindAloneIsNotEnough: the search of the lab stops at another harm.
+// TestFindAloneIsNotEnough: the search of the lab, with as many faults as a task has or fewer, stops at another harm.
 func TestFindAloneIsNotEnough(t *testing.T) {
 	for _, task := range locks.Tasks {
 		w := task.Lock.World
@@ -92,31 +92,29 @@ func TestNoPublishedSceneIsAnAnswer(t *testing.T) {
 
 // TestWhatIsNotAnAnswer tries links that the lab has not written, or not for this.
 func TestWhatIsNotAnAnswer(t *testing.T) {
-	good := ourAnswers(t)[4]
+	good := ourAnswers(t)[4] // of break-4, with n=3, kinds=expire and faults=1
 	for name, test := range map[string]struct{ link, says string }{
-		"nothing": {"", "answer 4 is not written yet: open the listing with go run ./cmd/lab -open -scene " +
-			"break-4"},
-		"no link":        {"yes", `"yes" is not a link of the lab`},
-		"two links":      {good + " " + good, "paste one link"},
-		"two locks":      {strings.Replace(good, "break-4", "break-4,break-5", 1), "two locks beside each other"},
-		"no such lock":   {strings.Replace(good, "break-4", "break-44", 1), `there is no lock "break-44"`},
-		"the lock twice": {good + "&lock=break-4", "once which lock"},
-		"another lock": {strings.Replace(good, "break-4", "predecessor",
-			1), `the lock "predecessor", and answer 4 is about "break-4"`},
+		"nothing":              {"", "answer 4 is not written yet: open the listing with go run ./cmd/lab -open -scene break-4"},
+		"no link":              {"yes", `"yes" is not a link of the lab`},
+		"two links":            {good + " " + good, "paste one link"},
+		"two locks":            {strings.Replace(good, "break-4", "break-4,break-5", 1), "two locks beside each other"},
+		"no such lock":         {strings.Replace(good, "break-4", "break-44", 1), `there is no lock "break-44"`},
+		"the lock twice":       {good + "&lock=break-4", "once which lock"},
+		"another lock":         {strings.Replace(good, "break-4", "predecessor", 1), `the lock "predecessor", and answer 4 is about "break-4"`},
 		"a billion contenders": {strings.Replace(good, "n=3", "n=1000000000", 1), "not a number from 1 to 100"},
 		"a hundred contenders": {strings.Replace(good, "n=3", "n=100", 1), "100 contenders, and answer 4 has 3"},
 		"one session":          {strings.Replace(good, "n=3", "n=3&shared=1", 1), "3 contenders in one session"},
 		"an unknown field":     {good + "&points=18", `"points", which the lab does not write`},
-		"another fault": {strings.Replace(good, "kinds=expire", "kinds=lose-reply",
-			1), `a world with 1 fault ("lose reply"), and answer 4 of one with 1 fault ("expire")`},
+		"another fault": {strings.Replace(good, "kinds=expire", "kinds=lose-reply", 1),
+			`a world with 1 fault ("lose reply"), and answer 4 of one with 1 fault ("expire")`},
 		"no faults":            {strings.Replace(good, "faults=1", "faults=0", 1), "a world with no fault"},
 		"packets wait":         {good + "&packets=1", "replies and events wait, too"},
 		"a search":             {strings.Replace(good, "mode=schedule", "mode=find", 1), "opens the search"},
 		"an interference":      {good + "&do=1s.A.expire", "by the clock"},
 		"no choices":           {good[:strings.Index(good, "&choices")], "nothing is broken"},
 		"an impossible choice": {good + ",D:+request", "cannot be played: the schedule ends after 7 of 8 choices"},
-		"an unknown choice": {strings.Replace(good, "C:+expire", "C:+explode",
-			1), `cannot be played: choice 6 is "C: explode", but these are possible`},
+		"an unknown choice": {strings.Replace(good, "C:+expire", "C:+explode", 1),
+			`cannot be played: choice 6 is "C: explode", but these are possible`},
 		"broken quoting":     {good + ",%zz", "cannot be read"},
 		"a hundred thousand": {good + strings.Repeat(",A:+request", 100_000), "more than any of the lab"},
 		"a thousand choices": {good + strings.Repeat(",A:+stop", 1000), "1007 choices, and no schedule"},
@@ -126,7 +124,7 @@ func TestWhatIsNotAnAnswer(t *testing.T) {
 			words := Play(t, 4, test.link).Words.String()
 			require.Contains(t, words, test.says)
 			require.NotContains(t, words, "\n", "a message is one line")
-			require.Less(t, len(words), 1000)
+			require.Less(t, len(words), 1000, "bytes: what a student has written is shortened in a message")
 			if !strings.HasPrefix(Open(test.link), "#lock=") {
 				require.Empty(t, Open(test.link))
 			}
@@ -151,7 +149,7 @@ func TestTheFileIsRead(t *testing.T) {
 	} {
 		_, err := Read([]byte(text))
 		require.ErrorContains(t, err, says)
-		require.Less(t, len(err.Error()), 400)
+		require.Less(t, len(err.Error()), 400, "bytes: a long line is shortened")
 		require.NotContains(t, err.Error(), "\n")
 	}
 	answers := testenv.Must(Read([]byte("\ufeff# two\r\n\r\n 2 : #lock=x \r\n#\r\n1:\r\n")))(t)

@@ -351,8 +351,18 @@ func anyBytes(w *fences) {
 	}
 }
 
-// spoiledWrite loses each request of a Write in turn, and each reply, and ends the connection with it.
+// spoiledWrite has a Write meet troubles of its client's connection and session, and then the loss of each request and of
+// each reply.
 func spoiledWrite(w *fences) {
+	w.troubledWrite()
+	for i, lose := range slices.Repeat([]stage.MakeFault{w.Server.LoseRequest, w.Server.LoseReply}, 3) {
+		before := int64(33 + i/2) // each fault with a lower token, 33, with the same one, 34, and with 35: the node is missing
+		w.lossyWrite(before, lose)
+	}
+}
+
+// troubledWrite has no server be reached, the session end, or no read be answered for a while.
+func (w *fences) troubledWrite() {
 	mute := func(s *locktest.Session) {
 		time.AfterFunc(20*time.Second, w.CutOff(w.Server.LoseRequest, s, jute.OpGetData))
 	}
@@ -387,38 +397,40 @@ func spoiledWrite(w *fences) {
 			}
 		}
 	}
-	for i, lose := range slices.Repeat([]stage.MakeFault{w.Server.LoseRequest, w.Server.LoseReply}, 3) {
-		before := int64(33 + i/2) // each fault with a lower token, 33, with the same one, 34, and with 35: the node is missing
-		for n := 1; w.GoesOn(n); n++ {
-			w.another()
-			r, s := w.store()
-			if before < 35 {
-				w.mustPass(r, before, "before", "it is the first")
+}
+
+// lossyWrite has each request of a Write with token 34 meet a fault in turn. The register has the token before, or, if that
+// is 35, no node.
+func (w *fences) lossyWrite(before int64, lose stage.MakeFault) {
+	for n := 1; w.GoesOn(n); n++ {
+		w.another()
+		r, s := w.store()
+		if before < 35 {
+			w.mustPass(r, before, "before", "it is the first")
+		}
+		fault := lose(stage.Number(s, n))
+		err := w.write(r, 34, "after")
+		met := len(fault.Hit()) > 0
+		fault.Release()
+		what := i18n.Textf("the connection broke with request %d of a Write", n)
+		if err != nil {
+			w.True(met, "Write fails with nothing wrong: %v", err)
+			w.NotErrorIs(err, w.subject.ErrStale, "%s, and Write returns ErrStale: no higher token has been seen, and the "+
+				"value may have been stored or not; return the client's error", what)
+			w.ErrorIs(err, zk.ErrConnectionClosed,
+				"%s, and Write returns an error that does not wrap the client's (fmt.Errorf with %%w)", what)
+			w.ErrorContains(err, w.at, "the error does not name the register: wrap it with the path (fmt.Errorf with %%w)")
+			time.Sleep(time.Minute) // by then the client is connected again
+			if token, _, _ := r.Read(); token == 33 {
+				w.mustPass(r, 33, "before", "the write with token 34 has not been stored")
 			}
-			fault := lose(stage.Number(s, n))
-			err := w.write(r, 34, "after")
-			met := len(fault.Hit()) > 0
-			fault.Release()
-			what := i18n.Textf("the connection broke with request %d of a Write", n)
-			if err != nil {
-				w.True(met, "Write fails with nothing wrong: %v", err)
-				w.NotErrorIs(err, w.subject.ErrStale, "%s, and Write returns ErrStale: no higher token has been seen, and the "+
-					"value may have been stored or not; return the client's error", what)
-				w.ErrorIs(err, zk.ErrConnectionClosed,
-					"%s, and Write returns an error that does not wrap the client's (fmt.Errorf with %%w)", what)
-				w.ErrorContains(err, w.at, "the error does not name the register: wrap it with the path (fmt.Errorf with %%w)")
-				time.Sleep(time.Minute) // by then the client is connected again
-				if token, _, _ := r.Read(); token == 33 {
-					w.mustPass(r, 33, "before", "the write with token 34 has not been stored")
-				}
-				w.mustPass(r, 34, "after", i18n.Textf("the holder tries again after %s", what))
-			}
-			w.mustHave(r, 34, "after", what)
-			w.mustBeRefused(r, 33, "late", "token 34 has been seen")
-			if !met {
-				w.True(n > 1, "Write sends no request: the token must outlive the process, keep it on a znode")
-				break
-			}
+			w.mustPass(r, 34, "after", i18n.Textf("the holder tries again after %s", what))
+		}
+		w.mustHave(r, 34, "after", what)
+		w.mustBeRefused(r, 33, "late", "token 34 has been seen")
+		if !met {
+			w.True(n > 1, "Write sends no request: the token must outlive the process, keep it on a znode")
+			break
 		}
 	}
 }

@@ -124,7 +124,7 @@ func (p *planner) addComplete() {
 	twiceName := randomName(twiceEach.Limit, p.contenders)
 	p.add(locktest.Liveness, p.everyName, worldOf(p.contenders), p.every)
 	if p.Queue {
-		w := worldOf(p.contenders)
+		w := worldOf(p.contenders) // Stranger is a node of another kind
 		w.Sequence, w.Stranger = nines, true
 		p.add(locktest.Liveness, i18n.Textf("%s, beside a node of another kind, and a number has one digit more than the "+
 			"one before", p.everyName), w, p.every)
@@ -136,12 +136,15 @@ func (p *planner) addComplete() {
 			"session ends", twiceName), w, twiceEach)
 	}
 
+	// These are for every kind of lock.
 	p.add(locktest.Faults, i18n.Textf("%s, and at some moment somebody writes the data of a node again", p.everyName),
 		worldOf(p.contenders, player.NodeSet), p.every)
 	fresh := worldOf(p.contenders, player.LoseRequest, player.LoseReply)
 	fresh.Missing = true
 	p.add(locktest.Faults, i18n.Textf("%s on a path whose nodes do not exist, and a request or a reply is lost",
 		p.everyName), fresh, p.every)
+
+	// These are for some kinds of lock only.
 	if p.Contexts {
 		again := player.World{Contenders: p.contenders, Kinds: []player.Fault{player.EndContext}, Faults: 1, Scripts: [][]player.Op{twice, twice}}
 		p.add(locktest.Faults, i18n.Textf("%s that lock twice, and a ctx ends", twiceName), again, twiceEach)
@@ -158,6 +161,8 @@ func (p *planner) addComplete() {
 		p.add(locktest.Liveness, i18n.Textf("%s, and at some moment a day passes", p.everyName),
 			worldOf(p.contenders, player.Day), p.every)
 	}
+
+	// Each fault comes by itself here. A lock that finds its node again meets several, on servers that are behind.
 	for _, f := range p.kinds {
 		p.add(locktest.Faults, i18n.Textf("%s, and at some moment %s", p.everyName, faultNames[f]),
 			worldOf(p.contenders, f), p.every)

@@ -15,7 +15,8 @@ import (
 	"example.com/zklock/internal/locktest/stage"
 )
 
-// The cases of the queue: tokens, numbers, nodes of other libraries, the parent, and clients that are closed.
+// The cases of the queue: tokens, numbers, nodes of other libraries, the parent, and clients that are closed. The table
+// leaseCases, in cases.go, has the sentence that each of them asks of a lock.
 
 func tokensGrow(w *leaseWorld) {
 	var highest int64
