@@ -67,7 +67,6 @@ func serveDial(args []string) { // called by TestMain
 
 // saidBy calls the command, and returns what it prints, and then its error.
 func saidBy(t *testing.T, args ...string) string {
-	t.Helper()
 	out, err := called(t, args...)
 	if err != nil {
 		out += err.Error()

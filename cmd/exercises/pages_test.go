@@ -144,7 +144,6 @@ func codeLines(program string) (lines []string) {
 
 // secretLines returns the lines of our solution that a student is not given.
 func secretLines(t *testing.T, root string, e *exercise, given []string) (secret []string) {
-	t.Helper()
 	for _, line := range codeLines(fileText(t, root, e.answer)) {
 		isImport := strings.HasPrefix(line, `"`)
 		if !slices.Contains(given, line) && !isImport {

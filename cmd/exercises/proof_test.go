@@ -271,7 +271,6 @@ func TestSolutionsPass(t *testing.T) {
 
 // testWithDetector runs the test of an exercise with our solution in the place of the stub, and with the race detector.
 func testWithDetector(t *testing.T, root string, e *exercise) {
-	t.Helper()
 	overlay := filepath.Join(t.TempDir(), "overlay.json")
 	require.NoError(t, os.WriteFile(overlay, fmt.Appendf(nil, `{"Replace": {%q: %q}}`,
 		filepath.Join(e.dir(root), e.writes()), filepath.Join(root, e.answer)), 0o600))
