@@ -29,8 +29,9 @@ func (c *conn) authenticate(p *jute.AuthPacket) bool {
 		if p.Auth == nil {
 			return false
 		}
-		if id := (identity{"digest", digest(string(p.Auth))}); !slices.Contains(c.identities, id) {
-			c.identities = append(c.identities, id)
+		proved := identity{scheme: "digest", id: digest(string(p.Auth))}
+		if !slices.Contains(c.identities, proved) {
+			c.identities = append(c.identities, proved)
 		}
 		return true
 	case "ip":

@@ -273,8 +273,8 @@ func (c *conn) read() {
 		if !c.handle(frame) || !c.waitForSpace() {
 			return
 		}
-		if cap(frame) > 64<<10 {
-			frame = nil // the memory of one large packet is not kept
+		if cap(frame) > 64<<10 { // the memory of one large packet is not kept
+			frame = nil
 		}
 	}
 }

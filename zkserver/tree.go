@@ -156,7 +156,6 @@ func (s *Server) timeToLive(op jute.Op, r *jute.CreateTTLRequest) (ttl int64, co
 	return r.TTL, jute.OK
 }
 
-// create makes a node of any kind, as c asks.
 func (t *txn) create(c *conn, op jute.Op, r *jute.CreateTTLRequest) (path string, code jute.Code) {
 	ttl, code := t.s.timeToLive(op, r)
 	if code != jute.OK {
@@ -420,8 +419,10 @@ func validPath(path string) bool {
 		}
 	}
 	for _, r := range path {
-		if r <= 0x1f || r >= 0x7f && r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0 {
-			return false // control, private, special, or in need of two chars in Java
+		control := r <= 0x1f || r >= 0x7f && r <= 0x9f
+		private := r >= 0xd800 && r <= 0xf8ff  // with the surrogates
+		if control || private || r >= 0xfff0 { // the last are special, or need two chars in Java
+			return false
 		}
 	}
 	return true

@@ -49,10 +49,12 @@ func (w *watchTable) remove(path string, c *conn) (had bool) {
 	if !had {
 		return false
 	}
-	if delete(w.conns[path], c); len(w.conns[path]) == 0 {
+	delete(w.conns[path], c)
+	if len(w.conns[path]) == 0 {
 		delete(w.conns, path)
 	}
-	if delete(w.paths[c], path); len(w.paths[c]) == 0 {
+	delete(w.paths[c], path)
+	if len(w.paths[c]) == 0 {
 		delete(w.paths, c)
 	}
 	if mode == recursive {
@@ -61,7 +63,6 @@ func (w *watchTable) remove(path string, c *conn) (had bool) {
 	return true
 }
 
-// drop forgets all watches of a connection.
 func (w *watchTable) drop(c *conn) {
 	for path := range w.paths[c] {
 		w.remove(path, c)

@@ -120,12 +120,10 @@ type event struct {
 
 type encoder = interface{ Encode(*jute.Encoder) }
 
-// raw is a body given as bytes.
 type raw []byte
 
 func (r raw) Encode(e *jute.Encoder) { e.Raw(r) }
 
-// A pathBody is a body that is just a path.
 type pathBody string
 
 func (p pathBody) Encode(e *jute.Encoder) { e.String(string(p)) }
@@ -137,7 +135,6 @@ func frame(parts ...encoder) []byte {
 	return e.Bytes()
 }
 
-// createFrame is the packet of a create of a persistent node.
 func createFrame(xid int32, path string) []byte {
 	return frame(&jute.RequestHeader{Xid: xid, Op: jute.OpCreate}, &jute.CreateRequest{Path: path, ACL: jute.WorldACL()})
 }

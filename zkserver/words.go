@@ -79,7 +79,7 @@ func (s *Server) clients(sessions bool) string {
 		if c.session != nil && sessions {
 			op := "SESS"
 			if c.lastRequest.Op != 0 {
-				op = strings.ToUpper(c.lastRequest.Op.String())[:4]
+				op = strings.ToUpper(c.lastRequest.Op.String())[:4] // as a real server abbreviates it
 			}
 			fmt.Fprintf(&b, ",sid=%#x,lop=%s,est=%d,to=%d,lcxid=%#x,lzxid=%#x,lresp=%d,llat=0,minlat=0,avglat=0,maxlat=0",
 				c.session.id, op, c.opened.UnixMilli(), c.session.timeout.Milliseconds(), c.lastRequest.Xid, s.zxid, time.Since(s.start).Milliseconds())

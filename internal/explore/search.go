@@ -262,10 +262,11 @@ func (b *branch) next() int {
 }
 
 // meet leaves out the actions that the search has taken in the same situation before: those that were not asleep then.
+// What was asleep then and is awake here is still to be taken. What sleeps in both stays asleep for the next time.
 func (b *branch) meet(seen map[uint64][]string, situation uint64) {
 	asleep, again := seen[situation]
 	if again {
-		b.only = []string{}
+		b.only = []string{} // not nil: perhaps nothing is left to take
 		for _, name := range asleep {
 			if _, still := b.sleep[name]; !still {
 				b.only = append(b.only, name)

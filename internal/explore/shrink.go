@@ -40,6 +40,7 @@ func Shrink(t *testing.T, w player.World, choices []string, still func(r *player
 		return r, false
 	}
 
+	// First the choices must show what they are said to show.
 	best := slices.Clone(choices)
 	shortest, ok := try(best)
 	for n := 1; !ok && n < player.Tries; n++ {
@@ -52,7 +53,7 @@ func Shrink(t *testing.T, w player.World, choices []string, still func(r *player
 		panic(fmt.Sprintf("explore: %s: a schedule does not repeat: %q", w.Lock.Name, choices))
 	}
 
-	// Find, by bisection, how many choices at the end can be left out. Then leave out pieces anywhere.
+	// Find, by bisection, how many choices at the end can be left out.
 	for n := 0; n < len(best); {
 		half := (n + len(best)) / 2
 		if r, ok := try(best[:half]); ok {
@@ -62,6 +63,7 @@ func Shrink(t *testing.T, w player.World, choices []string, still func(r *player
 		}
 	}
 
+	// Then leave out pieces anywhere: first halves, at the end single choices, until no piece can be left out.
 	for changed := true; changed; {
 		changed = false
 		for size := max(len(best)/2, 1); size > 0; size /= 2 {

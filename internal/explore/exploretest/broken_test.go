@@ -62,7 +62,7 @@ const (
 	starts     = "a goroutine too many"
 )
 
-// odd is a lock of package broken with one more bug, which it has if bug is one of the above.
+// odd is a lock of package broken. If bug is one of the constants above, it has that bug as well.
 type odd struct {
 	steps.Plain
 	bug  string
@@ -127,7 +127,7 @@ func TestBrokenLocksAreFoundWithShortTraces(t *testing.T) {
 			t.Logf("%d schedules, %d choices %q: %v", schedules, len(tr.Choices), tr.Choices, tr.Violation)
 			require.Contains(t, bugs[bug], tr.Violation.Kind, "%v", tr)
 			require.LessOrEqual(t, len(tr.Choices), 12, "a trace that a person can follow: %v", tr)
-			for range 3 {
+			for range 3 { // it repeats, each time
 				again := testenv.Must(explore.Replay(t, tr))(t)
 				require.Equal(t, tr.Log, again.Log)
 			}

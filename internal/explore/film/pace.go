@@ -338,7 +338,7 @@ func (p *pacer) run() time.Duration {
 			p.changes = nil // no contender depends on them any more
 		}
 		at, do := p.next()
-		if do == nil {
+		if do == nil { // only time can bring something: a timer of the lock or of the library
 			possible := func() bool {
 				p.w.Do(p.scheduleLocked)
 				_, do := p.next()

@@ -180,7 +180,7 @@ func (k *Contender) letGo() bool {
 		case !faulted || w.Lock.Requeues:
 			k.note(outside, cannotUnlock(err), k.fails(i18n.Textf("Unlock of %s fails: %v", k.Name, shortError(err))))
 			return false
-		case try == 6: // a fault may be the reason of all six errors
+		case try == 6: // enough: a fault may be the reason of all six errors
 			k.note(outside, cannotUnlock(err))
 			return false
 		case !k.triesAgain():

@@ -175,11 +175,13 @@ func (e serverEnd) Write(b []byte) (int, error) {
 			l.client.Broadcast()
 			return
 		}
-		p := parseReply(raw, func(xid int32) Frame {
+		asked := func(xid int32) Frame {
 			req := l.asked[xid]
 			delete(l.asked, xid)
 			return req
-		}, func(path string) bool { return l.c.behind && l.w.born[path] > l.c.seen })
+		}
+		hidden := func(path string) bool { return l.c.behind && l.w.born[path] > l.c.seen }
+		p := parseReply(raw, asked, hidden)
 		p.retag()
 		p.turn = l.w.Turn
 		l.FailedLast = !p.IsEvent && p.Err != jute.OK

@@ -165,8 +165,9 @@ func (w *Player) Wait(timed bool, possible func() bool, hang func()) (goOn bool)
 	w.Do(func() { w.Idle++ })
 	w.NextTurn()
 	stirred := w.Pass(patience)
-	switch more := possible(); {
-	case w.Idle <= maxIdle && (stirred || more): // progress of a contender sets Idle to 0
+	goesOn := possible() || stirred
+	switch {
+	case w.Idle <= maxIdle && goesOn: // progress of a contender sets Idle to 0
 		return true
 	case w.AllDone():
 		w.checkEnd()
