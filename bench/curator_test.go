@@ -18,7 +18,6 @@ import (
 // fakeJava puts a command called java on PATH. It is a shell script that reads and prints the
 // lines that CuratorCounter.java describes.
 func fakeJava(t *testing.T, script string) {
-	t.Helper()
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("needs sh, which takes the place of java here")
 	}
@@ -40,7 +39,6 @@ while read servers path threads clients; do
 done`
 
 func runCuratorOnly(t *testing.T, args ...string) (rs []report.Run, status int, stdout, stderr string) {
-	t.Helper()
 	file := filepath.Join(t.TempDir(), "out.json")
 	status, stdout, stderr = bench(t, append([]string{"-locks=curator", "-warmup=0s", "-n=2", "-json", file}, args...)...)
 	return written[[]report.Run](t, file), status, stdout, stderr

@@ -48,7 +48,6 @@ func (p *process) wait(t *testing.T, status int) string {
 
 // waitUntilStuck waits until two processes with the lock waitsInVain wait for the node that nobody creates.
 func waitUntilStuck(t *testing.T, srv *zkserver.Server) {
-	t.Helper()
 	waitFor(t, "contenders that wait", func() bool {
 		waiting := 0
 		for _, w := range srv.Watches() {

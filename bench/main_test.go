@@ -77,7 +77,6 @@ func benchWith(ctx context.Context, args ...string) (status int, stdout, stderr 
 
 // benchResults runs the benchmark and returns what it wrote with -json.
 func benchResults(t *testing.T, args ...string) (rs []report.Run, stdout string) {
-	t.Helper()
 	file := filepath.Join(t.TempDir(), "out.json")
 	status, stdout, stderr := bench(t, append(args, "-json", file)...)
 	require.Zero(t, status, stderr)
@@ -96,7 +95,6 @@ func fileText(t *testing.T, file string) string { return string(testenv.Must(os.
 
 // benchFails runs the benchmark without a warm-up. A run must fail, and stderr must contain want.
 func benchFails(t *testing.T, want string, args ...string) (stderr string) {
-	t.Helper()
 	status, stdout, stderr := bench(t, append(args, "-warmup", "0s")...)
 	require.Equal(t, exitFailure, status, stderr)
 	require.Contains(t, stdout, "FAILED")
@@ -312,7 +310,6 @@ func requireFacts(t *testing.T, r report.Run) {
 
 // program is a command that runs the benchmark in a process of its own.
 func program(t *testing.T, stdout *os.File, args ...string) (*exec.Cmd, *bytes.Buffer) {
-	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
 	cmd.Env = append(os.Environ(), programVariable+"=1")
 	var stderr bytes.Buffer
@@ -321,7 +318,6 @@ func program(t *testing.T, stdout *os.File, args ...string) (*exec.Cmd, *bytes.B
 }
 
 func opened(t *testing.T, name string, mode int) *os.File {
-	t.Helper()
 	f, err := os.OpenFile(name, mode, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		// Only Linux has /dev/full, so elsewhere there is nothing to write to.

@@ -107,7 +107,8 @@ func (m *Mutex) grantLocked(e *entry) {
 	e.state, e.holder = held, t
 	m.client.AddHolders(1)
 	m.stats.Acquired++
-	if e.holds++; e.holds > 1 {
+	e.holds++
+	if e.holds > 1 {
 		m.stats.HandedOn++
 	}
 	m.stats.WaitDuration += time.Since(t.since)

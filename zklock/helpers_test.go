@@ -317,13 +317,11 @@ func (tb *serverTest) stored(path string) zkserver.Node {
 }
 
 func (tb *serverTest) set(conn *zk.Conn, node, data string) {
-	tb.Helper()
 	testenv.Must(conn.Set(node, []byte(data), -1))(tb)
 }
 
 // allow sets the rights of everybody at a node.
 func (tb *serverTest) allow(conn *zk.Conn, node string, perms int32) {
-	tb.Helper()
 	testenv.Must(conn.SetACL(node, zk.WorldACL(perms), -1))(tb)
 }
 

@@ -189,7 +189,8 @@ func (l *Lease) end() (over bool, refused <-chan struct{}, err error) {
 func (l *Lease) endLocked() {
 	l.cancel(ErrUnlocked)
 	l.ended = true
-	if l.turn.leases--; l.turn.leases == 0 {
+	l.turn.leases--
+	if l.turn.leases == 0 {
 		l.m.releaseLocked(l.turn)
 	}
 }

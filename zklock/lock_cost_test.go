@@ -111,7 +111,6 @@ func TestCostOfManyGoroutines(t *testing.T) {
 // costBehind returns what a Mutex sends for an acquisition behind some contenders of other clients, whose requests do
 // not count. The first of these holds the lock for the time hold.
 func (m *meter) costBehind(ours *zklock.Mutex, strangers int, hold time.Duration) requests {
-	m.Helper()
 	holder := m.mustLock(m.mutex(m.connect()), zklock.NewOwner("first stranger"))
 	var waiters []<-chan locked
 	for range strangers - 1 {

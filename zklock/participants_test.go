@@ -132,7 +132,6 @@ func TestDoUnlocksWhateverHappens(t *testing.T) {
 		m, owner := tb.mutex(conn), zklock.NewOwner("owner")
 		oops := errors.New("oops")
 		free := func() {
-			tb.Helper()
 			require.Empty(tb, tb.srv.Children(lockPath), "the lock is still held")
 		}
 		require.NoError(tb, m.Do(tb.Context(), owner, func(ctx context.Context, l *zklock.Lease) error {

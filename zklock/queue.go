@@ -131,7 +131,8 @@ func (m *Mutex) startClockLocked(e *entry) {
 	e.clock = time.AfterFunc(tick, func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if m.expireLocked(e); e.state < leaving {
+		m.expireLocked(e)
+		if e.state < leaving {
 			m.startClockLocked(e)
 		}
 	})

@@ -77,7 +77,6 @@ func stamp(file string) {
 
 // do runs zklock in this process, in English.
 func do(ctx context.Context, t *testing.T, args ...string) (status int, stdout, stderr string) {
-	t.Helper()
 	var out, errOut bytes.Buffer
 	status = execute(ctx, args, &out, &errOut)
 	return status, out.String(), errOut.String()

@@ -65,7 +65,11 @@ func queueOf(t *testing.T, path string) string {
 	var lines []string
 	for i, p := range queue {
 		require.Equal(t, i, p.Place)
-		lines = append(lines, p.Library+" "+p.Data+map[bool]string{true: " *"}[p.Holds])
+		line := p.Library + " " + p.Data
+		if p.Holds {
+			line += " *"
+		}
+		lines = append(lines, line)
 	}
 	return strings.Join(lines, "\n")
 }

@@ -177,7 +177,8 @@ func (c *Client) begin(proof bool) (first bool) {
 	for c.keptBack && !proof {
 		c.fewer.Wait()
 	}
-	if c.underway++; c.underway == 1 {
+	c.underway++
+	if c.underway == 1 {
 		c.waits = time.Now()
 	}
 	return c.underway == 1

@@ -87,7 +87,8 @@ func IsOver(t time.Time) bool { return isOver(t, Clock()) }
 func (c *Client) Use(by *Tasks, entries int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.rounds.users[by] += entries; c.rounds.users[by] == 0 {
+	c.rounds.users[by] += entries
+	if c.rounds.users[by] == 0 {
 		delete(c.rounds.users, by)
 	}
 	if c.proverLocked().need(len(c.rounds.users) > 0) {
@@ -99,7 +100,8 @@ func (c *Client) Use(by *Tasks, entries int) {
 func (c *Client) AddHolders(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.prover.held += n; c.prover.held == n {
+	c.prover.held += n
+	if c.prover.held == n { // these are the first
 		c.armLocked(0)
 	}
 }

@@ -13,7 +13,8 @@ type Tasks struct {
 func (t *Tasks) Begin() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.running++; t.running == 1 {
+	t.running++
+	if t.running == 1 {
 		t.done = make(chan struct{})
 	}
 }
@@ -21,7 +22,8 @@ func (t *Tasks) Begin() {
 func (t *Tasks) End() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.running--; t.running == 0 {
+	t.running--
+	if t.running == 0 {
 		close(t.done)
 	}
 }
