@@ -243,6 +243,17 @@ func ErrorOnTheWay(w *World) {
 		w.NoNodes(i18n.Textf("%s, every contender has let go since, and a node is left: send a delete again if it is lost",
 			call.how))
 	})
+	holder, _ := w.holder()
+	waiter, s, result := w.waiter()
+	w.Server.LoseRequest(stage.Number(s, 1))
+	time.AfterFunc(4*time.Second, w.CutOff(w.Server.LoseRequest, s, jute.OpConnect))
+	w.Unlock(holder, "the holder")
+	if w.Result(result, "Lock, when no server can be reached for four seconds after it has waited,") == nil {
+		w.unlockLast(waiter, "the waiter")
+		return
+	}
+	w.Rest()
+	w.NotLocked(waiter, "Unlock after a Lock that failed when no server could be reached") // its node may still be there
 }
 
 // spoilLock spoils each request of a Lock in turn, while another contender holds the lock. open

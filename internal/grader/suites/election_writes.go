@@ -56,7 +56,17 @@ func writes(w *election) {
 	w.mustBeRefused(w.write(again.candidate, leader.term, "by a, late"), "a leader, in an earlier term of its own,")
 	w.recordMustBe("by b", refusedButWritten)
 	w.NoError(w.write(again.candidate, again.term, "by a"), "another leader has written since, and Write fails")
-	w.resigns(again)
+	w.Unreachable(again.s)
+	again.resign(nil)
+	w.Result(again.result, "Lead, whose function has returned,") // its node may still be there
+	w.Rest()
+	w.mustBeRefused(w.write(again.candidate, again.term, "late"), "a candidate that has resigned, and could not reach a server,")
+	last := w.campaign("the same candidate, once more,", again.candidate, again.s)
+	w.Rest()
+	w.False(last.term == again.term, "a candidate has resigned, and could not reach a server; it leads once more, and its "+
+		"term is the old one: a late write of that term passes; make a node for each Lead")
+	last.resign(nil)
+	w.Expire(again.s)
 }
 
 // nameComesAgain has the session of a leader end, and the empty parent go: the numbers begin

@@ -454,6 +454,7 @@ func fenceNoPermission(w *fences) {
 	_, _, err = r.Read()
 	w.ErrorIs(err, zk.ErrNoAuth, "Read without permission must return an error that wraps the client's: no error says "+
 		"that nothing has been written")
+	w.ErrorContains(err, w.at, "the error does not name the register: wrap it with the path (fmt.Errorf with %%w)")
 }
 
 func twoRequests(w *fences) {
@@ -473,7 +474,7 @@ func twoRequests(w *fences) {
 func fenceBadPaths(w *fences) {
 	s := w.Session()
 	w.mustPass(w.subject.New(s.Conn, w.at), 1, "a", "it is the first")
-	short, err := s.Create(path.Dir(w.at)+"/short", []byte("x"), zk.FlagPersistent, zk.WorldACL(zk.PermAll))
+	short, err := s.Create(path.Dir(w.at)+"/short", []byte("\xff"), zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 	require.NoError(w, err)
 	for _, p := range []string{"register", "/a/", "/a//b", path.Dir(w.at), short} { // the last are nodes that have been made without a token
 		r := w.subject.New(s.Conn, p)
