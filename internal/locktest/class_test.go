@@ -30,8 +30,7 @@ type edit struct {
 
 func fileText(t *testing.T, path ...string) string {
 	t.Helper()
-	b := testenv.Must(os.ReadFile(filepath.Join(path...)))(t)
-	return string(b)
+	return string(testenv.Must(os.ReadFile(filepath.Join(path...)))(t))
 }
 
 // The questions of the steps' READMEs that ask for an edit.

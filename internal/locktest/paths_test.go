@@ -2,8 +2,8 @@ package locktest_test
 
 import (
 	"testing"
+	"time"
 
-	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
 	naive "example.com/zklock/01-naive-ephemeral"
@@ -12,28 +12,18 @@ import (
 	reentrant "example.com/zklock/04-reentrant"
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/lab/locks"
 	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zkserver"
 )
 
 // TestStepsRefuseABadPath is about the steps and not a case: no exercise asks it of a lock.
 func TestStepsRefuseABadPath(t *testing.T) {
-	type calls struct {
-		lock    func() error
-		tryLock func() (bool, error)
-	}
-	owner := reentrant.NewOwner("owner")
-	for name, open := range map[string]func(conn *zk.Conn, path string) calls{
-		"naive": func(conn *zk.Conn, path string) calls { l := naive.New(conn, path); return calls{l.Lock, l.TryLock} },
-		"herd":  func(conn *zk.Conn, path string) calls { l := herd.New(conn, path); return calls{l.Lock, l.TryLock} },
-		"predecessor": func(conn *zk.Conn, path string) calls {
-			l := predecessor.New(conn, path)
-			return calls{l.Lock, l.TryLock}
-		},
-		"reentrant": func(conn *zk.Conn, path string) calls {
-			m := reentrant.New(conn, path)
-			return calls{func() error { return m.Lock(owner) }, func() (bool, error) { return m.TryLock(owner) }}
-		},
+	for name, open := range map[string]locks.Open{
+		"naive":       locks.Alone(naive.New),
+		"herd":        locks.Alone(herd.New),
+		"predecessor": locks.Alone(predecessor.New),
+		"reentrant":   locks.Owned(reentrant.New, reentrant.NewOwner),
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
@@ -41,9 +31,9 @@ func TestStepsRefuseABadPath(t *testing.T) {
 				conn := testenv.Must(ensemble.OverPipes(server).Connect(t.Context(), ensemble.Options{}))(t)
 				defer conn.Close()
 				for _, path := range []string{"", "lock", "/", "/a/", "/a//b", "/a/../b", "/a/\x00"} {
-					l := open(conn, path)
-					require.Error(t, l.lock(), "Lock with the path %q", path)
-					ok, err := l.tryLock()
+					l := open(conn, path, time.Minute)("owner")
+					require.Error(t, l.Lock(t.Context()), "Lock with the path %q", path)
+					ok, err := l.TryLock(t.Context())
 					require.Error(t, err, "TryLock with the path %q", path)
 					require.False(t, ok, "TryLock with the path %q", path)
 				}
