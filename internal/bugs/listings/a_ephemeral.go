@@ -19,10 +19,10 @@ func NewZookeeperLock(conn *zk.Conn, path string) Lock {
 	return &zookeeperLock{currentPath: path, zooKeeper: conn}
 }
 
-// Lock reports neither that it has failed nor why. [A3]
+// Lock reports neither that it has failed nor why.
 func (l *zookeeperLock) Lock() error {
 	if !l.tryLock() {
-		l.waitForRelease()
+		l.waitForRelease() // whatever it has met, Lock returns nil [A11]
 	}
 	return nil
 }
@@ -50,7 +50,7 @@ func (l *zookeeperLock) waitForRelease() {
 		l.Lock() // one frame deeper [A1]
 	} else {
 		countDownLatch.Await() // another event does not end the wait, and uses up the watch [A4]
-		l.Lock()               // and not whether it has failed [A3]
+		l.Lock()               // one frame deeper for each lost race [A3]
 	}
 }
 

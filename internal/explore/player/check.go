@@ -22,7 +22,7 @@ func (w *Player) checkLocked() {
 	}
 	if len(outlived) > 0 && len(holders) > 0 && !w.Apart && !slices.Contains(w.Run.Known, Outlived.Text()) {
 		w.knownLocked(Outlived.Text(), Violation{Kind: Outlived, Who: outlived[0],
-			What: i18n.Textf("%s has not noticed that it has lost the lock, and %s holds it", outlived[0], holders[0])})
+			What: i18n.Textf("%s had not noticed that it had lost the lock while %s held it", outlived[0], holders[0])})
 	}
 
 	if w.Lock.Check != nil {

@@ -107,7 +107,7 @@ type bugText struct {
 }
 
 var (
-	bugHeading = regexp.MustCompile(`(?m)^### ([A-E]\d+)(?:: |：)(.+)$`)
+	bugHeading = regexp.MustCompile(`(?m)^### ([A-EZ]\d+)(?:: |：)(.+)$`)
 	stampLine  = regexp.MustCompile(`(?m)^<!-- en:\w+ -->\n`) // of a Chinese section
 	markSpace  = regexp.MustCompile(`([，。：；、）”]\**) `)        // a space behind a Chinese mark
 	lineEnd    = regexp.MustCompile(`(\p{Han}|[，。：；、（）“”])\n|\n(\p{Han}|[，。：；、（）“”])`)

@@ -90,7 +90,7 @@ export function help(l, r, again) {
 // lesson is what there is to learn from a level that is won, with the line at fault.
 export function lesson({ level, name }) {
   return [el("p", { id: "lesson" }, translated(level.victory)),
-    ...marked(name).map(line => el("pre", { class: "fault-line", title: line.file }, line.number + "  " + line.text))];
+    ...marked(name).map(line => el("pre", { class: "fault-line", title: line.file }, line.file.replace(/.*\//, "") + ":" + line.number + "  " + line.text))];
 }
 
 // instead answers a violation that is not the goal's, if the level has an answer.
