@@ -120,11 +120,8 @@ func EphemeralNode(w *World) {
 	if err == nil && there && len(nodes) == 0 && !w.Subject.Queue {
 		nodes = append(nodes, path.Base(w.Path)) // Nodes does not list it, because it is not ephemeral
 	}
-	if len(nodes) == 0 {
-		w.Failf(
-			"Lock has returned, and there is no node of the holder at %s or below it: nothing keeps the next contender out; "+
-				"make a node, and hold the lock only if that makes you the holder", w.Path)
-	}
+	w.NotEmpty(nodes, "Lock has returned, and there is no node of the holder at %s or below it: nothing keeps the next contender out; "+
+		"make a node, and hold the lock only if that makes you the holder", w.Path)
 	for _, node := range nodes {
 		p := w.Path + "/" + node
 		_, stat, err := admin.Get(p)
@@ -186,11 +183,9 @@ func WaiterIsQuiet(w *World) {
 		time.Sleep(quiet) // in which nothing happens that a waiter could wait for
 		// A lock may show now and then that its session lives: zklock sends two
 		// requests in a third of the session timeout.
-		if n := len(stage.RequestsOf(s)) - before; n > 10 {
-			w.Failf(
-				"the waiter polls: it has sent %d requests in %v while nothing changed (%s); set a watch, and sleep until its "+
-					"event comes", n, quiet, ByKind(stage.RequestsOf(s)[before:]))
-		}
+		sent := stage.RequestsOf(s)[before:]
+		w.True(len(sent) <= 10, "the waiter polls: it has sent %d requests in %v while nothing changed (%s); set a watch, and sleep until its "+
+			"event comes", len(sent), quiet, ByKind(sent))
 	})
 }
 
@@ -442,15 +437,9 @@ func tryLockRaces(w *World) {
 		})
 		free := len(result) == 0 // so it stays free: the other contender waits behind the TryLock
 		held.Release()
-		select {
-		case err := <-tried:
-			w.NoError(err,
-				"another contender has asked for the lock while request %d of TryLock was on its way, and TryLock fails", n)
-		case <-time.After(stage.Patience):
-			w.Failf(
-				"another contender has taken the lock while request %d of TryLock, %v, was on its way, and TryLock waits for "+
-					"it: TryLock waits for nobody%s", n, stage.LastRequest(s, n), w.Why())
-		}
+		w.Await(func() bool { return len(tried) > 0 }, "another contender has taken the lock while request %d of TryLock, %v, was on its "+
+			"way, and TryLock waits for it: TryLock waits for nobody%s", n, stage.LastRequest(s, n))
+		w.NoError(<-tried, "another contender has asked for the lock while request %d of TryLock was on its way, and TryLock fails", n)
 		if *ok {
 			if len(result) > 0 {
 				w.NoError(<-result, "Lock of the other contender fails")

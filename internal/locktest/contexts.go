@@ -77,6 +77,9 @@ type contexts struct {
 // server it may take stage.Patience.
 const soon = time.Second
 
+// late is a time after which a server may answer in a session of 40 seconds, without loss of the connection.
+const late = 25 * time.Second
+
 // A contextContender has a session of its own, and a ctx that giveUp ends.
 type contextContender struct {
 	background
@@ -87,7 +90,7 @@ type contextContender struct {
 }
 
 func (w *contexts) contextContender() *contextContender {
-	s := w.Session()
+	s := w.SessionFor(40 * time.Second)
 	// The deadline is never reached: a ctx that has one can also be cancelled.
 	ctx, cancel := context.WithTimeout(context.Background(), 1000*time.Hour)
 	w.Cleanup(cancel)
@@ -97,16 +100,6 @@ func (w *contexts) contextContender() *contextContender {
 // begin calls Lock in a goroutine of its own, with the contender's ctx.
 func (w *contexts) begin(p *contextContender) {
 	p.result = w.Aside("Lock", func() error { return p.ContextLock.Lock(p.ctx) })
-}
-
-// beginUnanswered makes a contender, calls Lock, and holds back the reply to its n-th request. It waits until the server
-// has the reply, or Lock returns because it sends fewer requests.
-func (w *contexts) beginUnanswered(n int) (p *contextContender, held *zkserver.Fault) {
-	p = w.contextContender()
-	held = w.Server.HoldReply(stage.Number(p.s, n))
-	w.begin(p)
-	w.Eventually("the reply is held back, or Lock returns", func() bool { return len(held.Hit()) > 0 || len(p.result) > 0 })
-	return p, held
 }
 
 // waiting makes a contender that waits behind another one.
@@ -332,34 +325,41 @@ func silentServer(w *contexts) {
 	w.NothingLeft()
 }
 
-// answeredTooLate holds back each reply on the way to a free lock in turn, and meanwhile ctx ends. It does
-// so twice for each reply: the second time the first delete of the clean-up is lost.
+// answeredTooLate holds back each reply on the way to a free lock in turn, and meanwhile ctx ends. It does so three
+// times for each reply: the second time the first delete of the clean-up is lost, and the third time it fails.
 func answeredTooLate(w *contexts) {
-	for try := 2; w.GoesOn(try); try++ { // 2 and 3 are for the first reply
-		n, loseCleanUp := try/2, try%2 == 1
+	for try := 3; w.GoesOn(try); try++ {
+		n, lost, fails := try/3, try%3 == 1, try%3 == 2
 		w.Path = fmt.Sprintf("/locktest/%d/lock", try) // its parents are missing each time
-		p, held := w.beginUnanswered(n)
-		met := len(held.Hit()) > 0
-		op := stage.LastRequest(p.s, n)
+		p := w.contextContender()
+		held := w.Server.HoldReply(stage.Number(p.s, n))
+		w.begin(p)
+		w.Eventually("the reply is held back, or Lock returns", func() bool { return len(held.Hit()) > 0 || len(p.result) > 0 })
+		met, op := len(held.Hit()) > 0, stage.LastRequest(p.s, n)
 		p.giveUp()
 		err := w.Result(p.result, i18n.Textf(
 			"the ctx of a contender has ended while the server did not answer its request %d, %v, and its Lock", n, op))
-		if err != nil && loseCleanUp {
-			defer w.Server.LoseRequest(stage.Sent(p.s, jute.OpDelete)).Release()
-		}
-		held.Release()
 		if err == nil {
+			held.Release()
 			w.Unlock(p, "a contender that has got the lock though its ctx has ended")
 		} else {
 			w.ErrorIs(err, context.Canceled, "the ctx of a contender has ended, and Lock returns an error that does not wrap ctx.Err()")
+			time.Sleep(late)
+			if lost {
+				defer w.Server.LoseRequest(stage.Sent(p.s, jute.OpDelete)).Release()
+			}
+			if fails {
+				w.notHeldAfterGivingUp(p, held, n)
+			}
+			held.Release()
 		}
 		w.Rest()
 		w.NoNodes(i18n.Textf(
-			"request %d of a contender, %v, was answered after ctx had ended, Lock has returned an error, and the node "+
+			"request %d of a contender, %v, was answered %v after ctx had ended, Lock has returned an error, and the node "+
 				"stays: it blocks every contender that comes later; the goroutine that waits for the answer must delete the "+
-				"node, also if it has got the lock, and send the delete again if it is lost", n, op))
+				"node, also if it has got the lock, and send the delete again if it is lost", n, op, late))
 		w.NothingLeft()
-		w.notHeldAfterGivingUp(n)
+		w.answeredLate(n)
 		if !met {
 			w.True(n > 1, "Lock sends no request")
 			return
@@ -367,18 +367,10 @@ func answeredTooLate(w *contexts) {
 	}
 }
 
-// notHeldAfterGivingUp has a Lock give up whose n-th reply comes late. The first delete of its clean-up fails, and then
-// Unlock is called: the lock is not held, whatever the goroutine that Lock has left behind has written into a field.
-func (w *contexts) notHeldAfterGivingUp(n int) {
-	p, held := w.beginUnanswered(n)
+// notHeldAfterGivingUp has the first delete of a late lock fail, and then Unlock is called: the lock is not held, whatever
+// the goroutine that Lock left behind has written into a field.
+func (w *contexts) notHeldAfterGivingUp(p *contextContender, held *zkserver.Fault, n int) {
 	failed := w.Server.Fail(jute.ErrRuntimeInconsistency, stage.Sent(p.s, jute.OpDelete))
-	p.giveUp()
-	if w.Result(p.result, "the ctx of a contender has ended, and its Lock") == nil {
-		failed.Release()
-		held.Release()
-		w.Unlock(p, "a contender that has got the lock though its ctx has ended")
-		return
-	}
 	held.Release()
 	w.WaitFor(soon, func() bool { return len(failed.Hit()) > 0 }) // unless there is no node
 	w.NotLocked(p, i18n.Textf("Unlock after a Lock that gave up, and whose request %d was answered afterwards,", n))
@@ -394,6 +386,18 @@ func (w *contexts) notHeldAfterGivingUp(n int) {
 	failed.Release()
 	p.s.Conn.Close()
 	w.Rest()
+}
+
+// answeredLate has a reply come late, and ctx goes on.
+func (w *contexts) answeredLate(n int) {
+	p := w.contextContender()
+	time.AfterFunc(late, w.Server.HoldReply(stage.Number(p.s, n)).Release)
+	w.begin(p)
+	w.NoError(w.Result(p.result, "Lock, one of whose requests is answered late,"),
+		"request %d of a contender, %v, was answered after %v, its ctx goes on, and Lock fails: only the end of ctx ends its "+
+			"wait", n, stage.LastRequest(p.s, n), late)
+	w.UnlockErr(p, i18n.Same("Unlock")) // a lease may have been lost meanwhile
+	p.s.Conn.Close()
 }
 
 // An endingAtLook is a ctx that ends when somebody looks at it for the n-th time after n was set.

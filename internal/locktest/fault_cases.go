@@ -343,6 +343,15 @@ func errorInTryLock(w *World) {
 	w.Has(w.Nodes(), held, "the reply to the create of TryLock is lost, and its clean-up has deleted another contender's "+
 		"node, that of the holder, which has the same session: two holders; a node of your session need not be yours")
 	w.Server.Expire(s.ID)
+	holder, _ := w.holder()
+	l, tries := w.Contender()
+	time.AfterFunc(6*time.Second, w.CutOff(w.Server.LoseRequest, tries, jute.OpDelete))
+	_, err := w.Try(l, "TryLock on a held lock, when each delete is lost for six seconds,")
+	w.Rest()
+	w.True(err != nil || len(w.NodesOf(tries)) == 0, "each delete was lost for six seconds, TryLock on a held lock has returned no "+
+		"error, and its node stays: no error says that nothing is left behind; send a delete again until it is answered")
+	tries.Close()
+	w.Unlock(holder, "the holder")
 	w.spoilTryLock(it, func() (Lock, *Session) { return w.Contender() }, func(call failedCall) {
 		w.False(call.mustOutlive, "%s, and TryLock returns an error: %v", call.how, call.err)
 		if slices.Contains(stage.RequestsOf(call.session), jute.OpDelete) {
@@ -470,4 +479,13 @@ func UnlockAgain(w *World) {
 		w.Empty(w.Nodes(), "the answer to a request of Unlock is that the session has ended, and Unlock returns no error, while "+
 			"its node is there: the lock was not let go but lost; return an error")
 	}
+	l, s = w.Contender(w.SessionFor(40 * time.Second))
+	w.MustLock(l, "the holder")
+	held := w.Server.Hold(stage.Sent(s, jute.OpDelete))
+	time.AfterFunc(late, func() { w.Server.Cut(s.ID); held.Release() })
+	for again := 0; w.UnlockErr(l, i18n.Same("Unlock")) != nil && again < 2; again++ {
+		w.Rest()
+	}
+	w.NoNodes(i18n.Textf("the delete of Unlock was not answered, after %v it was lost, and Unlock, called again, has not deleted "+
+		"the node: forget the node only once it has gone", late))
 }

@@ -246,15 +246,11 @@ func ReleaseBeforeWatch(w *World) {
 	w.atEachRead(func(held heldRead) {
 		w.Unlock(holder, "the holder")
 		held.release()
-		select {
-		case err := <-held.result:
-			w.NoError(err,
-				"the lock was let go while the waiter was about to wait (its %s came after the release), and Lock fails", held.read)
-		case <-time.After(stage.Patience):
-			w.Failf(
-				"the holder has let go between the waiter's look and its watch (its %s came after the release), and the waiter "+
-					"sleeps on: the event is lost; one request must look and set the watch, and a node that it does not find is a release%s", held.read, w.Why())
-		}
+		w.Await(func() bool { return len(held.result) > 0 }, "the holder has let go between the waiter's look and its watch (its %s came "+
+			"after the release), and the waiter sleeps on: the event is lost; one request must look and set the watch, and a node that it "+
+			"does not find is a release%s", held.read)
+		w.NoError(<-held.result,
+			"the lock was let go while the waiter was about to wait (its %s came after the release), and Lock fails", held.read)
 		holder = held.contender
 	})
 	w.unlockLast(holder, "the last")

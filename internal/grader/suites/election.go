@@ -181,9 +181,7 @@ func (w *election) mustWait(c *campaign, why i18n.Text) {
 
 // mustNotLead fails if a candidate leads, or its Lead has returned.
 func (w *election) mustNotLead(c *campaign, why i18n.Text) {
-	if bubble.IsClosed(c.began) {
-		w.Failf("%s leads, and must not: %s: two leaders", c.name, why)
-	}
+	w.False(bubble.IsClosed(c.began), "%s leads, and must not: %s: two leaders", c.name, why)
 	if len(c.result) > 0 {
 		w.NoError(<-c.result, "%s must wait, and Lead fails", c.name)
 		w.Failf("%s must wait, and Lead returns", c.name)

@@ -113,10 +113,8 @@ func (w *fences) mustHave(r Register, token int64, value string, what i18n.Text)
 		return err
 	}), i18n.Same("Read"))
 	w.NoError(err, "Read fails")
-	if string(got) != value || gotToken != token {
-		w.Failf("%s: Read returns token %d and value %.99q, and must return token %d and value %.99q", what, gotToken, got,
-			token, value)
-	}
+	w.True(string(got) == value && gotToken == token,
+		"%s: Read returns token %d and value %.99q, and must return token %d and value %.99q", what, gotToken, got, token, value)
 }
 
 func writtenIsRead(w *fences) {
@@ -464,10 +462,8 @@ func twoRequests(w *fences) {
 	for i := range 5 {
 		before := len(stage.RequestsOf(s))
 		w.mustPass(r, int64(2+i), "a", "a higher token than the last")
-		if sent := stage.RequestsOf(s)[before:]; len(sent) > 2 {
-			w.Failf("a Write that meets no other sends %d requests (%s): to read and to store is enough", len(sent),
-				locktest.ByKind(sent))
-		}
+		sent := stage.RequestsOf(s)[before:]
+		w.True(len(sent) <= 2, "a Write that meets no other sends %d requests (%s): to read and to store is enough", len(sent), locktest.ByKind(sent))
 	}
 }
 

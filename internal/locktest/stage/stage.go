@@ -248,10 +248,9 @@ func (w *Stage) Sleeps(s *Session, name i18n.Text, in func() bool) {
 	if bubble.Until(w.settle, func() bool { return in() || s.Sleeps() }) {
 		return
 	}
-	if n := s.Tap.Counts().Total() - before; n > 5 { // more than a look at the lock takes
-		w.Failf(
-			"%s polls: it has sent %d requests in %v while it had to wait, and has set no watch; set a watch and sleep until its event comes", name, n, Patience)
-	}
+	n := s.Tap.Counts().Total() - before
+	w.True(n <= 5, // a look at the lock takes no more
+		"%s polls: it has sent %d requests in %v while it had to wait, and has set no watch; set a watch and sleep until its event comes", name, n, Patience)
 	w.Failf("%s waits without a watch: no event will wake it at the release%s", name, w.Why())
 }
 
@@ -269,9 +268,7 @@ func (w *Stage) WaitFor(d time.Duration, ok func() bool) {
 
 // WaitUntil is Eventually with a message of its own. It polls, because a real server announces no change.
 func (w *Stage) WaitUntil(ok func() bool, format string, args ...any) {
-	if !bubble.Until(w.settle, ok) {
-		w.Failf(format, args...)
-	}
+	w.True(bubble.Until(w.settle, ok), format, args...)
 }
 
 // Await is WaitUntil with a message whose last argument is Why.
@@ -450,9 +447,7 @@ func (w *Stage) WaitWhileKept(n int) {
 // GoesOn is the condition of a loop over the requests of one operation. It fails, and never returns
 // false, if there are too many.
 func (w *Stage) GoesOn(n int) bool {
-	if n > 100 {
-		w.Failf("the lock polls: it sends more than 100 requests for one operation")
-	}
+	w.True(n <= 100, "the lock polls: it sends more than 100 requests for one operation")
 	return true
 }
 
