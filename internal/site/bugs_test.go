@@ -20,10 +20,10 @@ const catalogue = "docs/bugs.md"
 var (
 	// articleRow is a row of the table by article. Its groups are what comes before the bugs, the article, and the bugs.
 	articleRow = regexp.MustCompile(`(?m)^(\| \[([A-Z])\]\(.*? \| )(.*) \|$`)
-	headings   = map[i18n.Language]string{i18n.English: `(?m)^(?:### |## Step |## )(zklock|\w\d*)\b`, i18n.Chinese: `(?m)^(?:### |## 第 |## )(zklock|\w\d*)\b`}
+	// headings find the number of a step, zklock, or the ID of a bug.
+	headings = map[i18n.Language]string{i18n.English: `(?m)^(?:### |## Step |## )(zklock|\w\d*)\b`, i18n.Chinese: `(?m)^(?:### |## 第 |## )(zklock|\w\d*)\b`}
 )
 
-// bugsTable is the table of all bugs.
 func bugsTable(_ *testing.T, lang i18n.Language) string {
 	rows := i18n.Text("| bug | article | kind | cured in |").In(lang) + "\n|---|---|---|---|\n"
 	for _, b := range scenes.Bugs {
@@ -110,6 +110,8 @@ func TestTheCatalogueHasEachBugBelowItsStep(t *testing.T) {
 		require.Equal(t, firstGroups(page, `(?m)^### (\w+)(?::|：)`), firstGroups(page, `(?m)^<!-- ([A-Z]\d+) -->$`),
 			"%s: each entry has one place for its diagram: <!-- A1 --> to <!-- end of A1 --> with its ID", lang.Page(catalogue))
 	}
+
+	// A title, a link or a row that somebody has changed is found, and so is a bug or a step at another place.
 	page := site.Read(t, catalogue)
 	for _, change := range [][2]string{{"### D1: a watch", "### D1: the watch"}, {"](#d10-", "](#d10-not-"}, {"[D5](#", "[D6](#"}} {
 		changed := strings.Replace(page, change[0], change[1], 1)

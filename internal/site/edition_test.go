@@ -344,7 +344,6 @@ func (e edition) compare(page, what, en, zh string) (faults []string) {
 	return faults
 }
 
-// faults returns the faults of the Chinese edition of a page.
 func (e edition) faults(page string) (all []string) {
 	enText, hasEn := e.read(page)
 	zhText, hasZh := e.read(chinesePath(page))

@@ -29,8 +29,10 @@ type glossaryTerm struct {
 	avoid  []string            // words that the Chinese pages do not use for it
 }
 
-// terms returns the terms of the glossary: its rows of five cells that begin in lower case.
+// terms returns the terms of the glossary: its rows of five cells that begin in lower case. The cells are the English
+// term, the Chinese one, its meaning, the words of the articles, and the words to avoid.
 func terms(page string) (all []glossaryTerm) {
+	// A quotation is the words and the letters of their articles: `惊群效应` (A, B).
 	quotation := regexp.MustCompile("`([^`]+)`[ (（]+([A-E](?:(?:, |、)[A-E])*)[)）]")
 	for line := range strings.Lines(page) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
@@ -87,8 +89,9 @@ func faultsInStrings(source string, all []glossaryTerm) (list []string) {
 		if !han.MatchString(text) {
 			continue
 		}
-		if bad := slices.Concat(avoidedWords(text, append(all, everyday)), narrow.FindAllString(text, -1),
-			chinesetest.English(strings.Trim(text, `"`), articlesErrors...)); len(bad) > 0 {
+		bad := slices.Concat(avoidedWords(text, append(all, everyday)), narrow.FindAllString(text, -1),
+			chinesetest.English(strings.Trim(text, `"`), articlesErrors...))
+		if len(bad) > 0 {
 			list = append(list, bad[0]+" in "+text)
 		}
 	}
@@ -124,8 +127,7 @@ func TestTheGlossaryQuotesTheArticles(t *testing.T) {
 		return words
 	}
 	require.Empty(t, missing(all), "words that the article does not have")
-	require.Equal(t, []string{"A 羊群效应", "B 惊群效应"},
-		missing(terms("| herd effect | 惊群效应 | all wake | `惊群效应` (A, B), `羊群效应`（A、B） | |")))
+	require.Equal(t, []string{"A 羊群效应", "B 惊群效应"}, missing(terms("| herd effect | 惊群效应 | all wake | `惊群效应` (A, B), `羊群效应`（A、B） | |")))
 }
 
 // TestChineseFollowsTheGlossary: on the pages, and in the strings of the sources, without the articles' own words.
@@ -133,8 +135,8 @@ func TestChineseFollowsTheGlossary(t *testing.T) {
 	all := terms(site.Read(t, glossary))
 	pages, found := 0, 0
 	err := fs.WalkDir(os.DirFS(root), ".", func(file string, d fs.DirEntry, err error) error {
-		articles := strings.HasPrefix(file, "internal/lab/guide/") || file == "cmd/book/page/also.js"
-		ofPages := file == "internal/i18n/zh/internal-site.po" // they are looked at where they are written to
+		articles := strings.HasPrefix(file, "internal/lab/guide/") || file == "cmd/book/page/also.js" // quote the articles
+		ofPages := file == "internal/i18n/zh/internal-site.po"                                        // its texts are on pages, which are read here
 		switch {
 		case err != nil:
 			return err
@@ -218,8 +220,7 @@ func withoutMarkup(page string) string {
 func typesettingFaults(en, zh string) (faults []string) {
 	quoted := withoutMarkup(en)
 	emptyBlocks := anyFence.ReplaceAllStringFunc(zh, func(block string) string {
-		return strings.Repeat("\n",
-			strings.Count(block, "\n"))
+		return strings.Repeat("\n", strings.Count(block, "\n")) // the lines below keep their numbers
 	})
 	for i, line := range strings.Split(withoutMarkup(emptyBlocks), "\n") {
 		for _, run := range wronglySet.FindAllString(line, -1) {

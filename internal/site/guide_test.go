@@ -104,9 +104,8 @@ func TestEveryClaimHasAVerdictAndSomethingThatShowsIt(t *testing.T) {
 	require.Equal(t, "x", firstOtherVerdict("| `x` | false | why | shown |\n", "| `y` | 错误 | 因为 | 证明 |\n"))
 	t.Run("and one without is found", func(t *testing.T) {
 		for row, fault := range map[string]string{
-			"| `x` | wrong | why | `TestLock` in [lock_test.go](../05-timeout/lock_test.go) |\n": "x: no verdict",
-			"| `x` | false | why | `TestNothing` in [lock_test.go](../05-timeout/lock_test.go) " +
-				"|\n": "x: TestNothing is not in ../05-timeout/lock_test.go",
+			"| `x` | wrong | why | `TestLock` in [lock_test.go](../05-timeout/lock_test.go) |\n":     "x: no verdict",
+			"| `x` | false | why | `TestNothing` in [lock_test.go](../05-timeout/lock_test.go) |\n":  "x: TestNothing is not in ../05-timeout/lock_test.go",
 			"| `x` | false | why | it is known |\n":                                                  "x: nothing shows it",
 			"| `x` | half true | why | [scene A1](scenes.md#a1) |\n":                                 "",
 			"| `x` | half true | why | `TestLock` in [lock_test.go](../05-timeout/lock_test.go) |\n": "",
@@ -133,8 +132,7 @@ func firstOtherVerdict(page, chinese string) string {
 
 // firstUnshown returns the first claim without a verdict or something that shows it, and what it lacks; "": none.
 func firstUnshown(t *testing.T, page string) string {
-	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]*) \\| ([^|]*) \\| ([^|]*) "+
-		"\\|$").FindAllStringSubmatch(page, -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]*) \\| ([^|]*) \\| ([^|]*) \\|$").FindAllStringSubmatch(page, -1) {
 		claim, verdict, shown := m[1], m[2], m[4]
 		if verdict != "false" && verdict != "half true" {
 			return claim + ": no verdict"

@@ -66,7 +66,8 @@ func goList(t *testing.T, dir string, args ...string) (packages []goPackage) {
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	require.NoError(t, err, "go list %v", args)
-	for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
+	d := json.NewDecoder(bytes.NewReader(out))
+	for d.More() {
 		var p goPackage
 		require.NoError(t, d.Decode(&p))
 		packages = append(packages, p)
@@ -143,8 +144,10 @@ func packageRows(t *testing.T, packages, otherModule []goPackage) string {
 		if _, err := os.Stat(filepath.Join(p.Dir, "README.md")); err == nil {
 			file = "" // the link leads to the folder, which shows its README
 		}
-		unused := map[bool]string{true: "a command", false: "its own tests"}[p.Name == "main"]
-		fmt.Fprintf(&b, "| [`%s`](../%s/%s) | %s | %s |\n", p.name(), p.name(), file, text, cmp.Or(by, unused))
+		if by == "" && p.Name == "main" {
+			by = "a command"
+		}
+		fmt.Fprintf(&b, "| [`%s`](../%s/%s) | %s | %s |\n", p.name(), p.name(), file, text, cmp.Or(by, "its own tests"))
 	}
 	return strings.NewReplacer("](../docs/", "](", " of 1 packages", " of one package").Replace(b.String())
 }
@@ -231,6 +234,7 @@ func TestThePictureIsTheTree(t *testing.T) {
 			}
 		}
 	}
+
 	folderOf := func(name string) (longest string) { // a folder may be in another one
 		for _, f := range folders {
 			if isIn(name, f) && len(f) > len(longest) {
@@ -239,7 +243,7 @@ func TestThePictureIsTheTree(t *testing.T) {
 		}
 		return longest
 	}
-	imports := make(map[[2]string]string)
+	imports := make(map[[2]string]string) // by its two folders, an import in words
 	for _, p := range allPackages(t) {
 		from := folderOf(p.name())
 		for _, imported := range p.Imports {
@@ -249,6 +253,7 @@ func TestThePictureIsTheTree(t *testing.T) {
 			}
 		}
 	}
+
 	for _, a := range drawn {
 		require.Contains(t, imports, a, "the picture of docs/architecture.md has an arrow that is not an import: remove it")
 	}

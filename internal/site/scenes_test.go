@@ -68,8 +68,7 @@ func scenesPage(t *testing.T, lang i18n.Language) string {
 			"exercise](exercises/_11-break-this-lock/README.md).").In(lang) + "\n")
 	for _, task := range locks.Tasks {
 		_, what, _ := strings.Cut(task.Lock.Title.In(lang), colon)
-		scene(task.Lock.Name, capital(what)+i18n.Textf(", `internal/bugs/listings/%s`. %s",
-			task.Source, task.Lock.Goal.Text).In(lang))
+		scene(task.Lock.Name, capital(what)+i18n.Textf(", `internal/bugs/listings/%s`. %s", task.Source, task.Lock.Goal.Text).In(lang))
 	}
 
 	section("Bugs without a scene")

@@ -50,7 +50,6 @@ var wings = []wing{
 // may have fewer lines now, and no more.
 const weightsFile = "weights.txt"
 
-// weigh counts the lines of Go of each wing.
 func weigh(tree fs.FS) (map[string]int, error) {
 	weights := make(map[string]int)
 	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {

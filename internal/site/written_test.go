@@ -89,8 +89,8 @@ func TestGoGenerateWritesAll(t *testing.T) {
 			for _, file := range slices.Concat(p.GoFiles, p.TestGoFiles, p.XTestGoFiles) {
 				text := testenv.Must(os.ReadFile(filepath.Join(p.Dir, file)))(t)
 				lines += len(regexp.MustCompile(`(?m)^//go:generate `).FindAll(text, -1))
-				if !strings.HasSuffix(file,
-					"_test.go") || !regexp.MustCompile(`\b(?:site\.Holds|HappensOff\(|\.ByItsScene)`).Match(text) {
+				writes := regexp.MustCompile(`\b(?:site\.Holds|HappensOff\(|\.ByItsScene)`).Match(text) // the last two call Holds
+				if !writes || !strings.HasSuffix(file, "_test.go") {
 					continue
 				}
 				require.True(t, slices.ContainsFunc(generators, func(g generator) bool { return g.module == in && g.pkg == name }),
@@ -109,7 +109,6 @@ func TestGoGenerateWritesAll(t *testing.T) {
 	}
 }
 
-// fileBlock is a block of code with a whole file.
 func fileBlock(file string) func(*testing.T, i18n.Language) string {
 	return func(t *testing.T, _ i18n.Language) string { return "```go\n" + site.Read(t, file) + "```\n" }
 }
@@ -133,17 +132,19 @@ var slidePattern = regexp.MustCompile(`(?s)^<!-- minute (\d+)(, short)? -->\n## 
 // short make a lecture of 45 minutes.
 func slidesPlan(t *testing.T, lang i18n.Language) string {
 	rows := i18n.Text("| minute | of 45 | slide | ask | usual answer, and what to say to it |\n").In(lang) + "|---:|---:|---|---|---|\n"
-	before, short, inShort := -1, 0, false // the slide before: its minute, its minute in the short lecture, whether it is there
+	before := -1               // the minute of the slide before
+	short, inShort := 0, false // the minute that the short lecture has come to, and whether it has the slide before
 	for _, text := range strings.Split(site.Read(t, lang.Page("docs/teaching/slides.md")), "\n---\n")[1:] {
 		m := slidePattern.FindStringSubmatch(text)
 		require.NotNil(t, m, "a slide has a minute, a heading, a question and an answer: %s", text)
 		minute, _ := strconv.Atoi(m[1])
-		require.True(t, before < minute && minute < 90, "the minutes of %q", m[3])
+		require.True(t, before < minute && minute < 90, "the minutes of %q", m[3]) // a lecture has 90
 		if inShort {
 			short += minute - before
 		}
-		at := ""
-		if before, inShort = minute, m[2] != ""; inShort {
+		before, inShort = minute, m[2] != ""
+		at := "" // the minute in the short lecture
+		if inShort {
 			at = strconv.Itoa(short)
 		}
 		quoted := strings.NewReplacer("\n> ", " ") // on one line
