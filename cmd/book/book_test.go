@@ -212,7 +212,7 @@ func TestTheSearchFinds(t *testing.T) {
 			Term       string
 			N, Names   int
 			Other      bool
-			First, Cut []string // titles; and excerpts that are not a sentence of the text
+			First, Cut []string // titles; and excerpts that are not a sentence or a cell of the text, or lack the query
 		}
 		more := make(map[string]string)
 		for _, name := range []string{"search.js", "glossary.js", "names.js", "texts.en.js", "texts.zh-CN.js"} {
@@ -225,9 +225,9 @@ func TestTheSearchFinds(t *testing.T) {
 			globalThis.OTHER = BOOK;
 			await import("./texts." + lang + ".js");
 			const r = findAll(query), answer = { Term: r.term ? r.term[0] : "", Names: r.names.length, First: r.list.slice(0, 3).map(s => s.title), N: r.list.length,
-				Other: r.other,
-				Cut: r.list.slice(0, 25).map(s => [s.before + s.hit + s.after, s.body, /\w$/.test(s.before) && /^\w/.test(s.hit)])
-					.filter(([e, body, within]) => within || e && !(/[.!?。！？:：]["”’」）)]*$/.test(e) &&
+				Other: r.other, Cut: r.list.slice(0, 25).map(s => [s.before + s.hit + s.after, s.body, /\w$/.test(s.before) && /^\w/.test(s.hit) || !s.hit &&
+					s.body.split("\n").some(l => l[0] !== "\t" && new RegExp("(?<!\\w)" + query, "i").test(l))])
+					.filter(([e, body, within]) => within || e && !body.split("\n").includes(e) && !(/[.!?。！？:：]["”’」）)]*$/.test(e) &&
 					body.split("\n").some(l =>
 						l[0] !== "\t" && /(^|[.!?。！？]["”’」）)]*\s*)$/.test(l.slice(0, Math.max(0, l.indexOf(e)))) && l.includes(e)))).map(([e]) => e) };`)
 		what := fmt.Sprintf("%s in %s: %+v", c.query, c.lang, a)

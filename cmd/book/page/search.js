@@ -22,14 +22,16 @@ function places(text, w) {
   return all;
 }
 
-// The sentences of a section. A line of a heading or of code has none.
-const sentences = body => body.split("\n").filter(line => line[0] !== "\t").flatMap(line => line.match(/.+?(?:[.!?](?=["”’)]*\s[^a-z]|["”’)]*$)|[。！？]|[:：]$)["”’」）)]*/gu) || []);
+// The sentences of a section, and the cells of its tables that have none. A line of a heading or of code is neither.
+const lines = body => body.split("\n").filter(line => line[0] !== "\t");
+const cells = body => lines(body).filter(line => !sentences(line).length);
+const sentences = body => lines(body).flatMap(line => line.match(/.+?(?:[.!?](?=["”’)]*\s[^a-z]|["”’)]*$)|[。！？]|[:：]$)["”’」）)]*/gu) || []);
 
-// excerpt is the first sentence that has one of the words, in parts: before it, the word, and after it. If there is
-// none, it is the section's first sentence.
+// excerpt is the first sentence, or else the first cell, that has one of the words, in parts: before it, the word, and
+// after it. If there is none, it is the section's first sentence.
 function excerpt(body, words) {
   const all = sentences(body);
-  for (const w of words) for (const s of all) {
+  for (const w of words) for (const s of [...all, ...cells(body)]) {
     const [at] = places(s.toLowerCase(), w);
     if (at >= 0) return { before: s.slice(0, at).trimStart(), hit: s.slice(at, at + w.length), after: s.slice(at + w.length) };
   }
