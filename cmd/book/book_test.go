@@ -212,7 +212,7 @@ func TestTheSearchFinds(t *testing.T) {
 			Term       string
 			N, Names   int
 			Other      bool
-			First, Cut []string // titles; and excerpts that are not a sentence or a cell of the text, or lack the query
+			First, Cut []string // titles; and excerpts that are not a sentence or a cell of the text, or lack the query, or are hints
 		}
 		more := make(map[string]string)
 		for _, name := range []string{"search.js", "glossary.js", "names.js", "texts.en.js", "texts.zh-CN.js"} {
@@ -225,11 +225,11 @@ func TestTheSearchFinds(t *testing.T) {
 			globalThis.OTHER = BOOK;
 			await import("./texts." + lang + ".js");
 			const r = findAll(query), answer = { Term: r.term ? r.term[0] : "", Names: r.names.length, First: r.list.slice(0, 3).map(s => s.title), N: r.list.length,
-				Other: r.other, Cut: r.list.slice(0, 25).map(s => [s.before + s.hit + s.after, s.body, /\w$/.test(s.before) && /^\w/.test(s.hit) || !s.hit &&
-					s.body.split("\n").some(l => l[0] !== "\t" && new RegExp("(?<!\\w)" + query, "i").test(l))])
+				Other: r.other, Cut: r.list.slice(0, 25).map(s => [s.before + s.hit + s.after, s.body,
+					/hints\./.test(s.address) ? s.before + s.hit : /\w$/.test(s.before) && /^\w/.test(s.hit) || !s.hit &&
+					s.body.split("\n").slice(1).some(l => l[0] !== "\t" && new RegExp("(?<!\\w)" + query, "i").test(l))])
 					.filter(([e, body, within]) => within || e && !body.split("\n").includes(e) && !(/[.!?。！？:：]["”’」）)]*$/.test(e) &&
-					body.split("\n").some(l =>
-						l[0] !== "\t" && /(^|[.!?。！？]["”’」）)]*\s*)$/.test(l.slice(0, Math.max(0, l.indexOf(e)))) && l.includes(e)))).map(([e]) => e) };`)
+					body.split("\n").some(l => l[0] !== "\t" && /(^|[.!?。！？]["”’」）)]*\s*)$/.test(l.split(e)[0]) && l.includes(e)))).map(([e]) => e) };`)
 		what := fmt.Sprintf("%s in %s: %+v", c.query, c.lang, a)
 		require.GreaterOrEqual(t, a.N, c.least, what)
 		require.Equal(t, c.term, a.Term, what)

@@ -39,7 +39,8 @@ function excerpt(body, words) {
 }
 
 // searched lists the sections that have a text, the best first: each has its address, its
-// page, its heading, and the first of them a sentence with the text.
+// page, its heading, and the first of them a sentence with the text. A hint is not shown before its reader opens it.
+// The first line of a text is its heading, which is left out.
 globalThis.searched = function (text, book) {
   const whole = text.toLowerCase().replaceAll('"', "").trim();
   const words = whole.match(/[\p{Script=Han}]+|[^\s\p{Script=Han}]+/gu) || [];
@@ -63,7 +64,7 @@ globalThis.searched = function (text, book) {
     if (score > 0) list.push({ score: score * (1 + links / 5), address, page, title, body });
   }
   list.sort((a, b) => b.score - a.score);
-  for (const s of list.slice(0, 25)) Object.assign(s, excerpt(s.body, [whole, ...others, ...words]));
+  for (const s of list.slice(0, 25)) Object.assign(s, excerpt(/\/hints\./.test(s.address) ? "" : s.body.replace(/.*\n?/, ""), [whole, ...others, ...words]));
   return list;
 };
 
