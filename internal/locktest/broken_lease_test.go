@@ -2,6 +2,8 @@ package locktest_test
 
 import (
 	"context"
+	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -22,41 +24,13 @@ const (
 	ofFirstSession = "a lease is of the session in which Lock begins"
 )
 
-// leaseBugs has, for each bug of a leasedLock, the cases of leases that fail it, each with words that the message must
+// leaseBugsJSON has, for each bug of a leasedLock, the cases of leases that fail it, each with words that the message must
 // contain. A bug is one of broken.Bugs or one of the two above. A leasedLock with the bug "none" fails many cases: its
 // Lost does not close when its session ends, and no method minds its ctx. A case with words is also played without
 // ZKLOCK_TESTS.
-var leaseBugs = map[string]map[string]string{
-	"none": {
-		"TryLock returns though no server answers":                                    "",
-		"Unlock returns though no server answers and the node goes later":             "",
-		"Unlock of a holder that is cut off is not carried out in the next session":   "",
-		"a holder that is cut off loses the lock before the next one gets in":         "",
-		"a holder whose answer comes late loses the lock before the next one gets in": "",
-		"a holder whose node is deleted is notified":                                  "",
-		"zk.Lock and ours keep each other out":                                        "",
-		"the parent is a container":                                                   "",
-		"a closed client ends Lock with an error, and the lease":                      "",
-		"Lock with a closed client is an error at once":                               "",
-
-		"an expired session's holder is notified and its Unlock returns ErrLost": "has expired, and Lost is not closed",
-		"Unlock after the parent was made again touches nobody else's node":      "has deleted another contender's node",
-		"tokens grow though the parent is made again":                            "the token of the next holder is not higher",
-		"a number that two may get is taken by nobody":                           "two holders",
-		"a contender with another name waits its turn":                           "the contender after one of Curator's has got the lock",
-	},
-	ofFirstSession: {"a create that the client keeps back until its next session makes a node that goes": "lost"},
-	endsByItself: {
-		"a holder that is cut off for a moment keeps the lock": "the connection broke and came back, and Lost is closed",
-		"a holder that holds the lock for long keeps it":       "nothing happened for an hour, and Lost is closed",
-	},
-	"every child is a contender": {
-		"the queue goes by number where numbers wrap":          "a contender watches lock/lock--2147483648",
-		"a contender with another name that comes later waits": "the contender before one of Curator's does not return",
-	},
-	"no look after waking": {"a predecessor that changes and does not go lets nobody in": "takes it for gone: two holders"},
-	"parents are not made": {"a parent that goes between is made again": "node does not exist"},
-}
+//
+//go:embed testdata/lease_bugs.json
+var leaseBugsJSON []byte
 
 var errHeld, errLost = errors.New("held"), errors.New("lost")
 
@@ -117,6 +91,8 @@ func TestEachCaseOfLeasesFailsABrokenLock(t *testing.T) {
 		}
 	}
 	var cases []string
+	var leaseBugs map[string]map[string]string // bug → case → words
+	require.NoError(t, json.Unmarshal(leaseBugsJSON, &leaseBugs))
 	for bug, wordsOf := range leaseBugs {
 		for name, words := range wordsOf {
 			cases = append(cases, name)

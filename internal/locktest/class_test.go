@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,52 +23,50 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// An edit is a change of a step's lock.go. A question for a class, in the step's README, asks the students to make it.
-type edit struct {
-	old string // a pattern, which is found once in the step's lock.go
-	new string // what takes its place; $1 is its first group
-}
-
 func fileText(t *testing.T, path ...string) string {
 	t.Helper()
 	return string(testenv.Must(os.ReadFile(filepath.Join(path...)))(t))
 }
 
-// The questions of the steps' READMEs that ask for an edit.
-var questions = []struct {
+// A question for a class, in the README of a step, asks the students to edit lock.go.
+type question struct {
 	step   string
 	number int
-	edits  []edit
 	test   string // of the step, which must fail
 	fails  string // the case of the test that must fail first
-}{
-	{step: "01-naive-ephemeral", number: 2, test: "TestLock", fails: "a release between looking and watching is not missed",
-		edits: []edit{{`\.GetW\(l\.path\)`, ".ExistsW(l.path)"}}},
-	{step: "01-naive-ephemeral", number: 3, test: "TestLock", fails: "an error other than node exists is returned and not taken for held",
-		edits: []edit{{`return false, fmt\.Errorf\("naive: lock.*\n`, "return false, nil\n"}}},
-	{step: "02-herd-effect", number: 2, test: "TestLock", fails: "the requests are exactly as many as predicted", edits: []edit{
-		{`children, _, changed, err := l\.conn\.ChildrenW\(l\.path\)`, "children, _, err := l.conn.Children(l.path)"},
-		{`(?m)^(\t\tif event := <-changed)`, "\t\t_, _, changed, err := l.conn.GetW(l.path + \"/\" + slices.Min(children))\n" +
-			"\t\tif errors.Is(err, zk.ErrNoNode) {\n\t\t\tcontinue\n\t\t}\n" +
-			"\t\tif err != nil {\n\t\t\treturn l.giveUp(node, err)\n\t\t}\n$1"},
-		{`(?m)^\t"path"\n`, "\t\"path\"\n\t\"slices\"\n"}}},
-	{step: "03-sequential-predecessor", number: 1, test: "TestLock", fails: "a waiter that goes lets nobody in before the holder has let go",
-		edits: []edit{{`(?s)(if event := <-changed; event\.Err != nil \{.*?\n\t\t\}\n)`, "$1\t\tl.node = node\n\t\treturn nil\n"}}},
-	{step: "03-sequential-predecessor", number: 2, test: "TestLock", fails: "a release between looking and watching is not missed", edits: []edit{
-		{`\.GetW\(l\.path \+ "/" \+ before\)`, `.ExistsW(l.path + "/" + before)`},
-		{`\t\tif errors\.Is\(err, zk\.ErrNoNode\) \{\n\t\t\tcontinue\n\t\t\}\n`, ""}}},
-	{step: "04-reentrant", number: 1, test: "TestOwners", fails: "another owner of the same Mutex waits its turn in the queue",
-		edits: []edit{{`h := &hold\{`, "h := &hold{times: 1, "}}},
-	{step: "04-reentrant", number: 2, test: "TestOwners", fails: "two goroutines of one owner that lock at once make one node", edits: []edit{
-		{`\tm\.book\[owner\] = h\n`, ""},
-		{`\t\th\.times = 1\n`, "\t\th.times = 1\n\t\tm.book[owner] = h\n"}}},
-	{step: "05-timeout", number: 1, test: "TestContexts", fails: "a request that is answered after ctx has ended leaves nothing behind", edits: []edit{
-		{`(?s)\tselect \{\n\tcase (l\.held <- struct\{\}\{\}):\n\tcase <-ctx\.Done\(\):\n\t\treturn ctx\.Err\(\)\n\t\}\n`, "\t$1\n"}}},
-	{step: "05-timeout", number: 2, test: "TestLeases", fails: "a holder whose answer comes late loses the lock before the next one gets in", edits: []edit{
-		{`\t\tsent := time\.Now\(\)\n`, ""},
-		{`sent\.Add\(`, "time.Now().Add("}}},
-	{step: "05-timeout", number: 3, test: "TestLeases", fails: "Unlock after the parent was made again touches nobody else's node",
-		edits: []edit{{`if conn\.SessionID\(\) != l\.session \{`, "if false {"}}},
+	hunks  []string
+}
+
+// questionsOf reads testdata/questions.txt, which describes its form.
+func questionsOf(t *testing.T) (all []question) {
+	t.Helper()
+	_, text, _ := strings.Cut(fileText(t, "testdata/questions.txt"), "\n== ")
+	for part := range strings.SplitSeq(text, "\n== ") {
+		head, hunks, _ := strings.Cut(part, "\n")
+		f := strings.Split(head, " | ")
+		number := testenv.Must(strconv.Atoi(f[1]))(t)
+		all = append(all, question{f[0], number, f[2], f[3], strings.Split(strings.TrimSpace(hunks), "\n\n")})
+	}
+	return all
+}
+
+// edit applies the hunks of a question to the text of lock.go.
+func (q question) edit(t *testing.T, lock string) string {
+	t.Helper()
+	for _, hunk := range q.hunks {
+		var before, after strings.Builder
+		for line := range strings.Lines(hunk + "\n") {
+			if rest, ok := strings.CutPrefix(line, "-"); ok {
+				before.WriteString(rest)
+			} else {
+				after.WriteString(strings.TrimPrefix(line, "+"))
+			}
+		}
+		require.Equal(t, 1, strings.Count(lock, before.String()), "question %d of %s: lock.go must have these lines once:\n%s",
+			q.number, q.step, before.String())
+		lock = strings.Replace(lock, before.String(), after.String(), 1)
+	}
+	return lock
 }
 
 // TestClassQuestions does what each question asks for, and runs the step's test.
@@ -77,7 +76,7 @@ func TestClassQuestions(t *testing.T) {
 	testenv.Embedded(t, "has its own server")
 	root := testenv.Must(filepath.Abs("../.."))(t)
 	program := edited(t, root)
-	for i, q := range questions {
+	for i, q := range questionsOf(t) {
 		t.Run(fmt.Sprintf("%s question %d", q.step, q.number), func(t *testing.T) {
 			t.Parallel()
 			test := fmt.Sprintf("TestQuestion%d", i)
@@ -114,16 +113,9 @@ func edited(t *testing.T, root string) (program string) {
 	}
 
 	imports, tests := "", "func TestMain(m *testing.M) { locktest.Main(m) }\n"
-	for i, q := range questions {
+	for i, q := range questionsOf(t) {
 		name := fmt.Sprint("question", i)
-		lock := fileText(t, root, q.step, "lock.go")
-		for _, e := range q.edits {
-			old := regexp.MustCompile(e.old)
-			require.Len(t, old.FindAllString(lock, -1), 1, "question %d of %s: the lines to edit, %q, must be there once",
-				q.number, q.step, old)
-			lock = old.ReplaceAllString(lock, e.new)
-		}
-		add(lock, name, "lock.go")
+		add(q.edit(t, fileText(t, root, q.step, "lock.go")), name, "lock.go")
 		add(strings.ReplaceAll(fileText(t, root, q.step, "lock_test.go"), "zklock/"+q.step, "zklock/asked/"+name), name,
 			"tests", "tests.go")
 		imports += fmt.Sprintf("import %s \"example.com/zklock/asked/%s/tests\"\n", name, name)
@@ -166,7 +158,7 @@ func TestClassAnswers(t *testing.T) {
 	testenv.Embedded(t, "has its own server")
 	teaching, inChinese := fileText(t, "../../docs/teaching.md"), fileText(t, "../../docs/teaching.zh-CN.md")
 	var sources strings.Builder // of the tests, and of the suites' cases
-	for _, pattern := range []string{"*.go", "../../0*/*_test.go", "../bugs/examples/*_test.go", "../../zkserver/*_test.go"} {
+	for _, pattern := range []string{"*.go", "leases/*.go", "../../0*/*_test.go", "../bugs/examples/*_test.go", "../../zkserver/*_test.go"} {
 		files := testenv.Must(filepath.Glob(pattern))(t)
 		for _, file := range files {
 			sources.WriteString(fileText(t, file))
@@ -197,7 +189,7 @@ func TestClassAnswers(t *testing.T) {
 				twins[i].gloss = ""
 			}
 			require.ElementsMatch(t, english, twins, "%s: the Chinese page names other tests", name)
-			for _, q := range questions {
+			for _, q := range questionsOf(t) {
 				if q.step == step && q.number == number+1 {
 					require.Contains(t, shown, q.fails, name)
 				}

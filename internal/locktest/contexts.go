@@ -54,18 +54,20 @@ type background struct{ ContextLock }
 func (b background) Lock() error { return b.ContextLock.Lock(context.Background()) }
 
 var contextCases = []TestCase[*contexts]{
-	{Name: "a waiter whose ctx ends returns an error that wraps it", Group: Liveness, Run: waiterReturns, Basic: true},
-	{Name: "a waiter that gives up leaves the queue", Group: Liveness, Run: waiterLeaves, Basic: true},
-	{Name: "a waiter that gives up lets nobody in and stops nobody", Group: Liveness, Run: waiterBetween, Basic: true},
-	{Name: "a waiter waits until the deadline of its ctx, however often it wakes, and no longer", Group: Liveness, Run: waitsUntilDeadline, Basic: true, Calm: true},
-	{Name: "a contender that gave up can lock again", Group: Liveness, Run: locksAgain, Basic: true},
-	{Name: "a ctx that ends after Lock has returned changes nothing", Group: Liveness, Run: endsAfterLock, Basic: true},
-	{Name: "a ctx that has ended before gets no lock", Group: Liveness, Run: endedBefore, Basic: true},
-	{Name: "a waiter that gives up returns though no server answers", Group: Faults, Run: silentServer, Exact: true},
-	{Name: "a request that is answered after ctx has ended leaves nothing behind", Group: Faults, Run: answeredTooLate, Exact: true},
-	{Name: "a waiter that gives up in the instant in which it gets the lock keeps nobody out", Group: Liveness, Run: givesUpAtOnce, Exact: true},
-	{Name: "no goroutine is left when a waiter has given up", Group: Cost, Run: goroutinesOfGivingUp, Exact: true},
-	{Name: "a ctx that has ended before sends nothing", Group: Cost, Run: endedBeforeSendsNothing},
+	row("a waiter whose ctx ends returns an error that wraps it", Liveness, waiterReturns, basic),
+	row("a waiter that gives up leaves the queue", Liveness, waiterLeaves, basic),
+	row("a waiter that gives up lets nobody in and stops nobody", Liveness, waiterBetween, basic),
+	row("a waiter waits until the deadline of its ctx, however often it wakes, and no longer",
+		Liveness, waitsUntilDeadline, basic, calm),
+	row("a contender that gave up can lock again", Liveness, locksAgain, basic),
+	row("a ctx that ends after Lock has returned changes nothing", Liveness, endsAfterLock, basic),
+	row("a ctx that has ended before gets no lock", Liveness, endedBefore, basic),
+	row("a waiter that gives up returns though no server answers", Faults, silentServer, exact),
+	row("a request that is answered after ctx has ended leaves nothing behind", Faults, answeredTooLate, exact),
+	row("a waiter that gives up in the instant in which it gets the lock keeps nobody out",
+		Liveness, givesUpAtOnce, exact),
+	row("no goroutine is left when a waiter has given up", Cost, goroutinesOfGivingUp, exact),
+	row("a ctx that has ended before sends nothing", Cost, endedBeforeSendsNothing),
 }
 
 type contexts struct {

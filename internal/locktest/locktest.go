@@ -39,6 +39,7 @@ import (
 	"go.uber.org/goleak"
 
 	"example.com/zklock/internal/ensemble"
+	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/locktest/leases"
 	"example.com/zklock/internal/locktest/stage"
 )
@@ -157,49 +158,62 @@ func Unsafe(words string) bool {
 // Plan has the cases of the subject's Level.
 func (s Subject) Plan() Plan {
 	keep := func(c TestCase[*World]) bool {
-		ofThisKind := !(c.Queue && !s.Queue) && !(c.Single && s.Queue)
-		return ofThisKind && (s.Level == Full || c.Basic)
+		ofThisKind := !(c.Is(queued) && !s.Queue) && !(c.Is(single) && s.Queue)
+		return ofThisKind && (s.Level == Full || c.Is(basic))
 	}
 	return NewPlan(lockCases, keep, s, func(w *World) *World { return w }).
 		Needs(s.New != nil, "Subject.New is nil: it must make a contender")
 }
 
+// The traits of cases, for the tables of this package.
+const (
+	basic, queued, single = stage.OfBasic, stage.Queued, stage.Single
+	exact, calm, bare     = stage.Exact, stage.Calm, stage.Bare
+)
+
+// row is one case of a table.
+func row[W any](name i18n.Text, g Group, run func(w W), traits ...stage.Trait) TestCase[W] {
+	return TestCase[W]{Name: name, Group: g, Run: run, Traits: traits}
+}
+
 // The cases, in the order in which they run: a case comes after those that it
 // builds on, so that the first one that fails explains most.
 var lockCases = []TestCase[*World]{
-	{Name: "the holder has a node and it is ephemeral", Group: Liveness, Run: EphemeralNode, Basic: true},
-	{Name: "can be used again after Unlock", Group: Liveness, Run: reuse, Basic: true},
-	{Name: "a waiter sleeps on a watch and does not poll", Group: Liveness, Run: waitersOfTwoLocks, Basic: true},
-	{Name: "TryLock takes a free lock", Group: Liveness, Run: tryLockFree, Basic: true},
-	{Name: "TryLock on a held lock says false at once and leaves nothing behind", Group: Liveness, Run: TryLockHeld, Basic: true},
-	{Name: "Unlock by a contender that does not hold it is ErrNotLocked and frees nothing", Group: Liveness, Run: unlockByNonHolder, Basic: true},
-	{Name: "contenders get in in the order in which they came", Group: Liveness, Run: QueueOrder, Basic: true, Queue: true},
-	{Name: "a waiter that goes lets nobody in before the holder has let go", Group: Safety, Run: WaiterGoes, Basic: true, Queue: true},
-	{Name: "a release between looking and watching is not missed", Group: Liveness, Run: ReleaseBeforeWatch, Basic: true, Exact: true},
-	{Name: "a waiter waits for as long as the holder holds, a day if need be", Group: Safety, Run: LongHold, Basic: true, Calm: true},
-	{Name: "TryLock waits for nobody, whenever another contender takes the lock", Group: Liveness, Run: tryLockRaces, Exact: true},
-	{Name: "Unlock distinguishes its own node from one that another process has made", Group: Safety, Run: idsOfProcesses, Exact: true, Single: true},
-	{Name: "one at a time holds it, contenders of one session", Group: Safety, Run: exclusionInOneSession, Basic: true},
-	{Name: "one at a time holds it, each contender in a session of its own", Group: Safety, Run: exclusionInManySessions, Basic: true},
-	{Name: "all of many contenders get in, again and again", Group: Liveness, Run: allGetIn, Exact: true},
-	{Name: "missing parents are made", Group: Liveness, Run: MissingParents, Basic: true, Bare: true},
-	{Name: "a holder whose session expires lets the next one in", Group: Faults, Run: ExpiredHolder, Basic: true},
-	{Name: "Unlock after the session expired is ErrNotLocked and touches nobody else's node", Group: Faults, Run: UnlockAfterExpiry, Basic: true},
-	{Name: "a waiter sends next to nothing while nothing changes", Group: Cost, Run: WaiterIsQuiet},
-	{Name: "no watch is left where nothing is left to wait for", Group: Cost, Run: WatchesLeft, Exact: true},
-	{Name: "no goroutine is left when every contender has let go", Group: Cost, Run: GoroutinesLeft, Exact: true},
-	{Name: "a release wakes exactly as many as predicted", Group: Cost, Run: WakeUps, Exact: true},
-	{Name: "the requests are exactly as many as predicted", Group: Cost, Run: requestCount, Exact: true},
-	{Name: "an error other than node exists is returned and not taken for held", Group: Faults, Run: NoPermission, Bare: true},
-	{Name: "a child that is not a contender is ignored", Group: Liveness, Run: ForeignChild, Queue: true, Bare: true},
-	{Name: "an expired session wakes a waiter with an error", Group: Faults, Run: ExpiredWaiter},
-	{Name: "a closed session wakes a waiter with an error", Group: Faults, Run: ClosedWaiter},
-	{Name: "a waiter that goes before it is watched lets nobody in", Group: Safety, Run: WaiterGoesBeforeWatch, Exact: true, Queue: true},
-	{Name: "a waiter whose own node has gone does not take the lock", Group: Safety, Run: NodeGoes, Exact: true, Queue: true},
-	{Name: "a release while a waiter is cut off is not missed", Group: Faults, Run: ReleaseWhileCutOff, Exact: true},
-	{Name: "an error on the way leaves no node behind", Group: Faults, Run: ErrorOnTheWay, Exact: true},
-	{Name: "an error in TryLock leaves no node behind", Group: Faults, Run: errorInTryLock, Exact: true},
-	{Name: "an Unlock that fails can be tried again", Group: Faults, Run: UnlockAgain, Exact: true},
+	row("the holder has a node and it is ephemeral", Liveness, EphemeralNode, basic),
+	row("can be used again after Unlock", Liveness, reuse, basic),
+	row("a waiter sleeps on a watch and does not poll", Liveness, waitersOfTwoLocks, basic),
+	row("TryLock takes a free lock", Liveness, tryLockFree, basic),
+	row("TryLock on a held lock says false at once and leaves nothing behind", Liveness, TryLockHeld, basic),
+	row("Unlock by a contender that does not hold it is ErrNotLocked and frees nothing",
+		Liveness, unlockByNonHolder, basic),
+	row("contenders get in in the order in which they came", Liveness, QueueOrder, basic, queued),
+	row("a waiter that goes lets nobody in before the holder has let go", Safety, WaiterGoes, basic, queued),
+	row("a release between looking and watching is not missed", Liveness, ReleaseBeforeWatch, basic, exact),
+	row("a waiter waits for as long as the holder holds, a day if need be", Safety, LongHold, basic, calm),
+	row("TryLock waits for nobody, whenever another contender takes the lock", Liveness, tryLockRaces, exact),
+	row("Unlock distinguishes its own node from one that another process has made", Safety, idsOfProcesses, exact, single),
+	row("one at a time holds it, contenders of one session", Safety, exclusionInOneSession, basic),
+	row("one at a time holds it, each contender in a session of its own", Safety, exclusionInManySessions, basic),
+	row("all of many contenders get in, again and again", Liveness, allGetIn, exact),
+	row("missing parents are made", Liveness, MissingParents, basic, bare),
+	row("a holder whose session expires lets the next one in", Faults, ExpiredHolder, basic),
+	row("Unlock after the session expired is ErrNotLocked and touches nobody else's node",
+		Faults, UnlockAfterExpiry, basic),
+	row("a waiter sends next to nothing while nothing changes", Cost, WaiterIsQuiet),
+	row("no watch is left where nothing is left to wait for", Cost, WatchesLeft, exact),
+	row("no goroutine is left when every contender has let go", Cost, GoroutinesLeft, exact),
+	row("a release wakes exactly as many as predicted", Cost, WakeUps, exact),
+	row("the requests are exactly as many as predicted", Cost, requestCount, exact),
+	row("an error other than node exists is returned and not taken for held", Faults, NoPermission, bare),
+	row("a child that is not a contender is ignored", Liveness, ForeignChild, queued, bare),
+	row("an expired session wakes a waiter with an error", Faults, ExpiredWaiter),
+	row("a closed session wakes a waiter with an error", Faults, ClosedWaiter),
+	row("a waiter that goes before it is watched lets nobody in", Safety, WaiterGoesBeforeWatch, exact, queued),
+	row("a waiter whose own node has gone does not take the lock", Safety, NodeGoes, exact, queued),
+	row("a release while a waiter is cut off is not missed", Faults, ReleaseWhileCutOff, exact),
+	row("an error on the way leaves no node behind", Faults, ErrorOnTheWay, exact),
+	row("an error in TryLock leaves no node behind", Faults, errorInTryLock, exact),
+	row("an Unlock that fails can be tried again", Faults, UnlockAgain, exact),
 }
 
 // Main is TestMain for a package whose tests use the ZooKeeper that ZK names. When they have ended,

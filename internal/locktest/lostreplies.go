@@ -34,17 +34,17 @@ func (s LostReplySubject) Plan() Plan {
 }
 
 var lostReplyCases = []TestCase[*World]{
-	{Name: "the reply to create is lost and Lock goes on with the node that is there", Group: Faults, Run: replyLost, Basic: true},
-	{Name: "the reply to create is lost and a waiter goes on with the node that is there", Group: Faults, Run: waitersReplyLost, Basic: true},
-	{Name: "a create that never arrived is sent again", Group: Faults, Run: createLost, Basic: true, Bare: true},
-	{Name: "contenders of one session each find their own node", Group: Faults, Run: eachFindsItsOwn, Basic: true},
-	{Name: "the replies to two creates in a row are lost", Group: Faults, Run: twoRepliesLost, Basic: true},
-	{Name: "the reply to the create of TryLock is lost", Group: Faults, Run: tryLocksReplyLost},
-	{Name: "the search for the node is lost, too", Group: Faults, Run: searchLost},
-	{Name: "no server can be reached for half a minute when the reply to create is lost", Group: Faults, Run: longOutage, Exact: true},
-	{Name: "the search begins with a sync", Group: Faults, Run: syncFirst},
-	{Name: "another session's node is not taken for the own one", Group: Safety, Run: anothersCopy},
-	{Name: "the session ends before the search", Group: Faults, Run: sessionEndsBeforeSearch},
+	row("the reply to create is lost and Lock goes on with the node that is there", Faults, replyLost, basic),
+	row("the reply to create is lost and a waiter goes on with the node that is there", Faults, waitersReplyLost, basic),
+	row("a create that never arrived is sent again", Faults, createLost, basic, bare),
+	row("contenders of one session each find their own node", Faults, eachFindsItsOwn, basic),
+	row("the replies to two creates in a row are lost", Faults, twoRepliesLost, basic),
+	row("the reply to the create of TryLock is lost", Faults, tryLocksReplyLost),
+	row("the search for the node is lost, too", Faults, searchLost),
+	row("no server can be reached for half a minute when the reply to create is lost", Faults, longOutage, exact),
+	row("the search begins with a sync", Faults, syncFirst),
+	row("another session's node is not taken for the own one", Safety, anothersCopy),
+	row("the session ends before the search", Faults, sessionEndsBeforeSearch),
 }
 
 var searchForIt = i18n.Text(

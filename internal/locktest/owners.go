@@ -44,35 +44,34 @@ func (s OwnersSubject) Plan() Plan {
 		Keeps:        s.Keeps,
 	}
 	keep := func(c TestCase[*owners]) bool {
-		hasNodes := !c.Queue || !s.Shared // Queue: a case needs a node for each owner
-		return hasNodes && (s.Level == Full || c.Basic)
+		hasNodes := !c.Is(queued) || !s.Shared // a queued case needs a node for each owner
+		return hasNodes && (s.Level == Full || c.Is(basic))
 	}
 	enter := func(w *World) *owners { return &owners{w, s} }
 	return NewPlan(stage.WithoutParents(ownersCases), keep, contender, enter).
 		Needs(s.Open != nil, "OwnersSubject.Open is nil: it must make a Mutex")
 }
 
-// ownersCases are the cases. TestCase, in stage/suite.go, explains Basic, Queue and Exact.
 var ownersCases = []TestCase[*owners]{
-	{Name: "another owner of the same Mutex waits its turn in the queue", Group: Safety, Run: anotherOwner, Basic: true, Queue: true},
-	{Name: "the node goes with the last Unlock and not before", Group: Safety, Run: lastUnlock, Basic: true},
-	{Name: "TryLock by the holder counts up, by another owner it is false at once", Group: Liveness, Run: tryLockOwners, Basic: true},
-	{Name: "Unlock by another owner is ErrNotOwner and frees nothing", Group: Liveness, Run: unlockByAnother, Basic: true},
-	{Name: "one Unlock too many is ErrNotOwner", Group: Liveness, Run: unlockTooMany, Basic: true},
-	{Name: "a second Lock by the same owner costs no request", Group: Cost, Run: lockAgain, Basic: true, Exact: true},
-	{Name: "owners with equal names are distinct", Group: Safety, Run: equalNames, Basic: true},
-	{Name: "an owner of one lock does not own another one", Group: Safety, Run: otherMutex},
-	{Name: "no owner at all is an error, or an owner like another", Group: Faults, Run: nilOwner, Basic: true},
-	{Name: "two goroutines of one owner that lock at once make one node", Group: Liveness, Run: lockAtOnce, Exact: true},
-	{Name: "a Lock that fails fails no other goroutine of its owner", Group: Faults, Run: lockFailsForOne, Exact: true},
-	{Name: "a Lock during the last Unlock of its owner makes a new node", Group: Liveness, Run: lockDuringUnlock, Exact: true},
-	{Name: "TryLock of an owner whose Lock waits is false at once", Group: Liveness, Run: tryLockWhileWaiting},
-	{Name: "a Lock that fails leaves the books clean", Group: Faults, Run: lockFails, Exact: true},
-	{Name: "a TryLock that fails leaves the books clean", Group: Faults, Run: tryLockFails, Exact: true},
-	{Name: "the last Unlock of an owner whose session has expired fails, and the owner can lock again", Group: Faults, Run: expiredOwner},
-	{Name: "an owner whose Unlock has failed does not get in without a node", Group: Faults, Run: unlockFails, Exact: true},
-	{Name: "one owner at a time is inside, many owners that lock twice", Group: Safety, Run: manyOwners},
-	{Name: "one owner at a time is inside, many goroutines of each", Group: Safety, Run: manyGoroutines},
+	row("another owner of the same Mutex waits its turn in the queue", Safety, anotherOwner, basic, queued),
+	row("the node goes with the last Unlock and not before", Safety, lastUnlock, basic),
+	row("TryLock by the holder counts up, by another owner it is false at once", Liveness, tryLockOwners, basic),
+	row("Unlock by another owner is ErrNotOwner and frees nothing", Liveness, unlockByAnother, basic),
+	row("one Unlock too many is ErrNotOwner", Liveness, unlockTooMany, basic),
+	row("a second Lock by the same owner costs no request", Cost, lockAgain, basic, exact),
+	row("owners with equal names are distinct", Safety, equalNames, basic),
+	row("an owner of one lock does not own another one", Safety, otherMutex),
+	row("no owner at all is an error, or an owner like another", Faults, nilOwner, basic),
+	row("two goroutines of one owner that lock at once make one node", Liveness, lockAtOnce, exact),
+	row("a Lock that fails fails no other goroutine of its owner", Faults, lockFailsForOne, exact),
+	row("a Lock during the last Unlock of its owner makes a new node", Liveness, lockDuringUnlock, exact),
+	row("TryLock of an owner whose Lock waits is false at once", Liveness, tryLockWhileWaiting),
+	row("a Lock that fails leaves the books clean", Faults, lockFails, exact),
+	row("a TryLock that fails leaves the books clean", Faults, tryLockFails, exact),
+	row("the last Unlock of an owner whose session has expired fails, and the owner can lock again", Faults, expiredOwner),
+	row("an owner whose Unlock has failed does not get in without a node", Faults, unlockFails, exact),
+	row("one owner at a time is inside, many owners that lock twice", Safety, manyOwners),
+	row("one owner at a time is inside, many goroutines of each", Safety, manyGoroutines),
 }
 
 // owners is the world of one case about owners.

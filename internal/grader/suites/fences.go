@@ -44,22 +44,22 @@ func (s FenceSubject) Plan() locktest.Plan {
 }
 
 var fenceCases = []locktest.TestCase[*fences]{
-	{Name: "what was written is read", Group: locktest.Liveness, Run: writtenIsRead, Basic: true},
-	{Name: "a lower token is refused and changes nothing", Group: locktest.Safety, Run: lowerIsRefused, Basic: true},
-	{Name: "equal tokens of one holder pass", Group: locktest.Liveness, Run: equalPasses, Basic: true},
-	{Name: "tokens are compared as numbers", Group: locktest.Safety, Run: asNumbers, Basic: true},
-	{Name: "the new holder's first write shuts the old one out, whatever it writes", Group: locktest.Safety, Run: sameValue, Basic: true},
-	{Name: "a restart forgets no token", Group: locktest.Safety, Run: restart, Basic: true},
-	{Name: "many goroutines write at once and the highest token stays", Group: locktest.Safety, Run: goroutinesAtOnce, Basic: true},
-	{Name: "a write between the check and the store is not overwritten", Group: locktest.Safety, Run: betweenCheckAndStore, Basic: true, Exact: true},
-	{Name: "a higher token is stored though a lower one came in between", Group: locktest.Liveness, Run: lowerInBetween, Exact: true},
-	{Name: "a token that has become stale in between is refused as stale", Group: locktest.Liveness, Run: staleInBetween, Exact: true},
-	{Name: "one write after the other that comes in between makes no token stale", Group: locktest.Liveness, Run: manyInBetween, Exact: true},
-	{Name: "a value may be any bytes", Group: locktest.Liveness, Run: anyBytes},
-	{Name: "a request or reply that is lost is not a refusal, and Write can be tried again", Group: locktest.Faults, Run: spoiledWrite, Exact: true},
-	{Name: "an error of the server is returned", Group: locktest.Faults, Run: fenceNoPermission},
-	{Name: "a write that meets no other sends two requests at most", Group: locktest.Cost, Run: twoRequests},
-	{Name: "a path that is not one is an error, or works", Group: locktest.Faults, Run: fenceBadPaths},
+	row("what was written is read", liveness, writtenIsRead, basic),
+	row("a lower token is refused and changes nothing", safety, lowerIsRefused, basic),
+	row("equal tokens of one holder pass", liveness, equalPasses, basic),
+	row("tokens are compared as numbers", safety, asNumbers, basic),
+	row("the new holder's first write shuts the old one out, whatever it writes", safety, sameValue, basic),
+	row("a restart forgets no token", safety, restart, basic),
+	row("many goroutines write at once and the highest token stays", safety, goroutinesAtOnce, basic),
+	row("a write between the check and the store is not overwritten", safety, betweenCheckAndStore, basic, exact),
+	row("a higher token is stored though a lower one came in between", liveness, lowerInBetween, exact),
+	row("a token that has become stale in between is refused as stale", liveness, staleInBetween, exact),
+	row("one write after the other that comes in between makes no token stale", liveness, manyInBetween, exact),
+	row("a value may be any bytes", liveness, anyBytes),
+	row("a request or reply that is lost is not a refusal, and Write can be tried again", faults, spoiledWrite, exact),
+	row("an error of the server is returned", faults, fenceNoPermission),
+	row("a write that meets no other sends two requests at most", cost, twoRequests),
+	row("a path that is not one is an error, or works", faults, fenceBadPaths),
 }
 
 // A fences is the world of a case.

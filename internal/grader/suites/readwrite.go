@@ -44,9 +44,15 @@ func (s ReadWriteSubject) Plan() locktest.Plan {
 		Needs(s.New != nil, "ReadWriteSubject.New is nil: it must make a contender")
 }
 
-// lockCase makes a case for read/write locks of run, which is one for locks. The contenders are numbered from 0, and
-// contender n is a reader if reads(n) is true.
-func lockCase(reads func(n int) bool, run func(w *locktest.World)) func(w *readWrite) {
+// A lockCase is a case for locks, and a readWriteCase is one for read/write locks.
+type (
+	lockCase      = func(w *locktest.World)
+	readWriteCase = func(w *readWrite)
+)
+
+// played makes a case for read/write locks of one for locks. The contenders are numbered from 0, and contender n is a
+// reader if reads(n) is true.
+func played(run lockCase, reads func(n int) bool) readWriteCase {
 	return func(w *readWrite) {
 		next := 0
 		w.World.Subject.New = func(conn *zk.Conn, path string) locktest.Lock {
@@ -80,59 +86,66 @@ func (a oneSidedLock) Unlock() error {
 
 func (oneSidedLock) TryLock() (bool, error) { return false, errors.ErrUnsupported }
 
-// Which contenders read, by their number. With all but onlyReaders, two contenders in a row exclude each other.
-var (
-	onlyReaders = func(int) bool { return true }
-	onlyWriters = func(int) bool { return false }
-	writerFirst = func(n int) bool { return n%2 == 1 }
-	readerFirst = func(n int) bool { return n%2 == 0 }
-	readerLast  = func(n int) bool { return n == 2 }
-)
+// Which contenders read. With all but onlyReaders, two contenders in a row exclude each other.
+func onlyReaders(run lockCase) readWriteCase { return played(run, func(int) bool { return true }) }
+func onlyWriters(run lockCase) readWriteCase { return played(run, func(int) bool { return false }) }
+func writerFirst(run lockCase) readWriteCase {
+	return played(run, func(n int) bool { return n%2 == 1 })
+}
+func readerFirst(run lockCase) readWriteCase {
+	return played(run, func(n int) bool { return n%2 == 0 })
+}
+func readerLast(run lockCase) readWriteCase { return played(run, func(n int) bool { return n == 2 }) }
 
 var readWriteCases = []locktest.TestCase[*readWrite]{
-	{Name: "readers are inside together", Group: locktest.Liveness, Run: readersTogether, Basic: true},
-	{Name: "a reader behind a writer waits for it", Group: locktest.Liveness, Run: readerBehindWriter, Basic: true},
-	{Name: "a writer waits for every reader before it", Group: locktest.Liveness, Run: writerBehindReaders, Basic: true},
-	{Name: "a reader behind a waiting writer waits", Group: locktest.Liveness, Run: readerBehindWaitingWriter, Basic: true},
-	{Name: "writers take turns in the order in which they came", Group: locktest.Liveness, Run: lockCase(onlyWriters, locktest.QueueOrder), Basic: true},
-	{Name: "readers and writers take turns in the order in which they came", Group: locktest.Liveness, Run: lockCase(writerFirst, locktest.QueueOrder), Basic: true},
-	{Name: "a waiter waits for as long as a writer writes, a day if need be",
-		Group: locktest.Safety, Run: lockCase(writerFirst, locktest.LongHold), Basic: true, Calm: true},
-	{Name: "a waiter waits for as long as a reader reads, a day if need be",
-		Group: locktest.Safety, Run: lockCase(readerFirst, locktest.LongHold), Basic: true, Calm: true},
-	{Name: "a writer's node is ephemeral and goes with Unlock", Group: locktest.Liveness, Run: lockCase(onlyWriters, locktest.EphemeralNode), Basic: true},
-	{Name: "a reader's node is ephemeral and goes with RUnlock", Group: locktest.Liveness, Run: lockCase(onlyReaders, locktest.EphemeralNode), Basic: true},
-	{Name: "Unlock of a reader and RUnlock of a writer are ErrNotLocked and delete nothing", Group: locktest.Liveness, Run: wrongRelease, Basic: true},
-	{Name: "a waiting reader sleeps", Group: locktest.Liveness, Run: lockCase(writerFirst, locktest.WaiterSleeps), Basic: true},
-	{Name: "a waiting writer sleeps", Group: locktest.Liveness, Run: lockCase(readerFirst, locktest.WaiterSleeps), Basic: true},
-	{Name: "the session of a writer ends and the next get in", Group: locktest.Faults, Run: lockCase(writerFirst, locktest.ExpiredHolder), Basic: true},
-	{Name: "the session of a reader ends and the next get in", Group: locktest.Faults, Run: lockCase(readerFirst, locktest.ExpiredHolder), Basic: true},
-	{Name: "a waiter sends next to nothing while nothing changes", Group: locktest.Cost, Run: lockCase(readerFirst, locktest.WaiterIsQuiet)},
-	{Name: "no watch is left where nothing is left to wait for", Group: locktest.Cost, Run: lockCase(writerFirst, locktest.WatchesLeft), Exact: true},
-	{Name: "no goroutine is left when every contender has let go", Group: locktest.Cost, Run: lockCase(writerFirst, locktest.GoroutinesLeft), Exact: true},
-	{Name: "a release wakes exactly the contenders that it concerns", Group: locktest.Cost, Run: readWriteRequests, Exact: true},
-	{Name: "a release wakes one contender where readers and writers take turns", Group: locktest.Cost, Run: lockCase(writerFirst, locktest.WakeUps), Bare: true},
-	{Name: "nodes of other programs that follow the recipe count", Group: locktest.Liveness, Run: recipesNodes},
-	{Name: "a child that is not a contender is ignored", Group: locktest.Liveness, Run: lockCase(writerFirst, locktest.ForeignChild), Bare: true},
-	{Name: "missing parents are made", Group: locktest.Liveness, Run: lockCase(writerFirst, locktest.MissingParents), Bare: true},
-	{Name: "an error is returned and not taken for held", Group: locktest.Faults, Run: lockCase(writerFirst, locktest.NoPermission), Bare: true},
-	{Name: "a waiter that goes lets no writer in before its turn", Group: locktest.Safety, Run: lockCase(writerFirst, locktest.WaiterGoes), Bare: true},
-	{Name: "a waiting writer that goes lets no reader in before its turn", Group: locktest.Safety, Run: lockCase(readerLast, locktest.WaiterGoes), Bare: true},
-	{Name: "a waiting writer that goes lets the readers behind it in to the others", Group: locktest.Liveness, Run: writerGoes},
-	{Name: "a release between the look and the watch is not missed", Group: locktest.Liveness, Run: lockCase(writerFirst, locktest.ReleaseBeforeWatch), Exact: true},
-	{Name: "a waiter that goes before it is watched lets nobody in", Group: locktest.Safety, Run: lockCase(writerFirst, locktest.WaiterGoesBeforeWatch), Exact: true},
-	{Name: "a waiter whose own node has gone does not take the lock", Group: locktest.Safety, Run: lockCase(writerFirst, locktest.NodeGoes), Exact: true},
-	{Name: "a release while a reader is cut off is not missed", Group: locktest.Faults, Run: lockCase(writerFirst, locktest.ReleaseWhileCutOff), Exact: true},
-	{Name: "a release while a writer is cut off is not missed", Group: locktest.Faults, Run: lockCase(readerFirst, locktest.ReleaseWhileCutOff), Exact: true},
-	{Name: "an expired session wakes a reader with an error", Group: locktest.Faults, Run: lockCase(writerFirst, locktest.ExpiredWaiter)},
-	{Name: "an expired session wakes a writer with an error", Group: locktest.Faults, Run: lockCase(readerFirst, locktest.ExpiredWaiter)},
-	{Name: "a closed session wakes a waiter with an error", Group: locktest.Faults, Run: lockCase(readerFirst, locktest.ClosedWaiter)},
-	{Name: "RUnlock after the session has ended is ErrNotLocked and deletes nothing", Group: locktest.Faults, Run: lockCase(readerFirst, locktest.UnlockAfterExpiry)},
-	{Name: "Unlock after the session has ended is ErrNotLocked and deletes nothing", Group: locktest.Faults, Run: lockCase(onlyWriters, locktest.UnlockAfterExpiry)},
-	{Name: "an error on the way of a reader leaves no node behind", Group: locktest.Faults, Run: lockCase(writerFirst, locktest.ErrorOnTheWay), Exact: true},
-	{Name: "an error on the way of a writer leaves no node behind", Group: locktest.Faults, Run: lockCase(readerFirst, locktest.ErrorOnTheWay), Exact: true},
-	{Name: "an Unlock that fails can be tried again", Group: locktest.Faults, Run: lockCase(onlyWriters, locktest.UnlockAgain), Exact: true},
-	{Name: "an RUnlock that fails can be tried again", Group: locktest.Faults, Run: lockCase(onlyReaders, locktest.UnlockAgain), Exact: true},
+	row("readers are inside together", liveness, readersTogether, basic),
+	row("a reader behind a writer waits for it", liveness, readerBehindWriter, basic),
+	row("a writer waits for every reader before it", liveness, writerBehindReaders, basic),
+	row("a reader behind a waiting writer waits", liveness, readerBehindWaitingWriter, basic),
+	row("writers take turns in the order in which they came", liveness, onlyWriters(locktest.QueueOrder), basic),
+	row("readers and writers take turns in the order in which they came",
+		liveness, writerFirst(locktest.QueueOrder), basic),
+	row("a waiter waits for as long as a writer writes, a day if need be",
+		safety, writerFirst(locktest.LongHold), basic, calm),
+	row("a waiter waits for as long as a reader reads, a day if need be",
+		safety, readerFirst(locktest.LongHold), basic, calm),
+	row("a writer's node is ephemeral and goes with Unlock", liveness, onlyWriters(locktest.EphemeralNode), basic),
+	row("a reader's node is ephemeral and goes with RUnlock", liveness, onlyReaders(locktest.EphemeralNode), basic),
+	row("Unlock of a reader and RUnlock of a writer are ErrNotLocked and delete nothing", liveness, wrongRelease, basic),
+	row("a waiting reader sleeps", liveness, writerFirst(locktest.WaiterSleeps), basic),
+	row("a waiting writer sleeps", liveness, readerFirst(locktest.WaiterSleeps), basic),
+	row("the session of a writer ends and the next get in", faults, writerFirst(locktest.ExpiredHolder), basic),
+	row("the session of a reader ends and the next get in", faults, readerFirst(locktest.ExpiredHolder), basic),
+	row("a waiter sends next to nothing while nothing changes", cost, readerFirst(locktest.WaiterIsQuiet)),
+	row("no watch is left where nothing is left to wait for", cost, writerFirst(locktest.WatchesLeft), exact),
+	row("no goroutine is left when every contender has let go", cost, writerFirst(locktest.GoroutinesLeft), exact),
+	row("a release wakes exactly the contenders that it concerns", cost, readWriteRequests, exact),
+	row("a release wakes one contender where readers and writers take turns", cost, writerFirst(locktest.WakeUps), bare),
+	row("nodes of other programs that follow the recipe count", liveness, recipesNodes),
+	row("a child that is not a contender is ignored", liveness, writerFirst(locktest.ForeignChild), bare),
+	row("missing parents are made", liveness, writerFirst(locktest.MissingParents), bare),
+	row("an error is returned and not taken for held", faults, writerFirst(locktest.NoPermission), bare),
+	row("a waiter that goes lets no writer in before its turn", safety, writerFirst(locktest.WaiterGoes), bare),
+	row("a waiting writer that goes lets no reader in before its turn", safety, readerLast(locktest.WaiterGoes), bare),
+	row("a waiting writer that goes lets the readers behind it in to the others", liveness, writerGoes),
+	row("a release between the look and the watch is not missed",
+		liveness, writerFirst(locktest.ReleaseBeforeWatch), exact),
+	row("a waiter that goes before it is watched lets nobody in",
+		safety, writerFirst(locktest.WaiterGoesBeforeWatch), exact),
+	row("a waiter whose own node has gone does not take the lock", safety, writerFirst(locktest.NodeGoes), exact),
+	row("a release while a reader is cut off is not missed", faults, writerFirst(locktest.ReleaseWhileCutOff), exact),
+	row("a release while a writer is cut off is not missed", faults, readerFirst(locktest.ReleaseWhileCutOff), exact),
+	row("an expired session wakes a reader with an error", faults, writerFirst(locktest.ExpiredWaiter)),
+	row("an expired session wakes a writer with an error", faults, readerFirst(locktest.ExpiredWaiter)),
+	row("a closed session wakes a waiter with an error", faults, readerFirst(locktest.ClosedWaiter)),
+	row("RUnlock after the session has ended is ErrNotLocked and deletes nothing",
+		faults, readerFirst(locktest.UnlockAfterExpiry)),
+	row("Unlock after the session has ended is ErrNotLocked and deletes nothing",
+		faults, onlyWriters(locktest.UnlockAfterExpiry)),
+	row("an error on the way of a reader leaves no node behind", faults, writerFirst(locktest.ErrorOnTheWay), exact),
+	row("an error on the way of a writer leaves no node behind", faults, readerFirst(locktest.ErrorOnTheWay), exact),
+	row("an Unlock that fails can be tried again", faults, onlyWriters(locktest.UnlockAgain), exact),
+	row("an RUnlock that fails can be tried again", faults, onlyReaders(locktest.UnlockAgain), exact),
 }
 
 type readWrite struct {

@@ -73,18 +73,19 @@ func (s semaphoreLock) TryLock() (bool, error) { return s.TryAcquire() }
 func (s semaphoreLock) Unlock() error          { return s.Release() }
 
 var semaphoreCases = []locktest.TestCase[*semaphoreWorld]{
-	{Name: "as many as there are permits get in, also if there are many", Group: locktest.Liveness, Run: manyPermits, Basic: true},
-	{Name: "whichever of those inside goes, the first waiter gets in", Group: locktest.Liveness, Run: with(3, whicheverGoes), Basic: true},
-	{Name: "TryAcquire takes a free place, and says false at once when there is none",
-		Group: locktest.Liveness, Run: crowded(2, locktest.TryLockHeld, locktest.ForeignChild), Basic: true},
-	{Name: "a release between looking and watching is not missed, whichever of those inside goes",
-		Group: locktest.Liveness, Run: with(2, releaseBeforePlaceWatch), Exact: true},
-	{Name: "a release wakes no more waiters than predicted", Group: locktest.Cost, Run: with(3, placeWakeUps), Exact: true},
-	{Name: "the requests are no more than predicted", Group: locktest.Cost, Run: with(3, placeRequests), Exact: true},
-	{Name: "no goroutine is left when every contender has gone out", Group: locktest.Cost,
-		Run: with(3, func(w *semaphoreWorld) { whicheverGoes(w); w.NoGoroutines() }), Exact: true},
-	{Name: "an error on the way to the last of several places leaves no node behind", Group: locktest.Faults, Run: crowded(3, locktest.ErrorOnTheWay), Exact: true},
-	{Name: "less than one permit is an error at once", Group: locktest.Faults, Run: with(0, noPermits)},
+	row("as many as there are permits get in, also if there are many", liveness, manyPermits, basic),
+	row("whichever of those inside goes, the first waiter gets in", liveness, with(3, whicheverGoes), basic),
+	row("TryAcquire takes a free place, and says false at once when there is none",
+		liveness, crowded(2, locktest.TryLockHeld, locktest.ForeignChild), basic),
+	row("a release between looking and watching is not missed, whichever of those inside goes",
+		liveness, with(2, releaseBeforePlaceWatch), exact),
+	row("a release wakes no more waiters than predicted", cost, with(3, placeWakeUps), exact),
+	row("the requests are no more than predicted", cost, with(3, placeRequests), exact),
+	row("no goroutine is left when every contender has gone out",
+		cost, with(3, func(w *semaphoreWorld) { whicheverGoes(w); w.NoGoroutines() }), exact),
+	row("an error on the way to the last of several places leaves no node behind",
+		faults, crowded(3, locktest.ErrorOnTheWay), exact),
+	row("less than one permit is an error at once", faults, with(0, noPermits)),
 }
 
 type semaphoreWorld struct {

@@ -23,31 +23,42 @@ func (s Subject) Plan() stage.Plan {
 		Needs(s.Open != nil, "LeaseSubject.Open is nil: it must make contenders")
 }
 
-const safety, liveness, faults, cost = stage.Safety, stage.Liveness, stage.Faults, stage.Cost
+const (
+	safety, liveness, faults, cost = stage.Safety, stage.Liveness, stage.Faults, stage.Cost
+
+	basic, exact = stage.OfBasic, stage.Exact
+)
+
+// row is one case of the table.
+func row(name i18n.Text, g stage.Group, run func(w *leaseWorld), traits ...stage.Trait) stage.TestCase[*leaseWorld] {
+	return stage.TestCase[*leaseWorld]{Name: name, Group: g, Run: run, Traits: traits}
+}
 
 var leaseCases = []stage.TestCase[*leaseWorld]{
-	{Name: "TryLock returns though no server answers", Group: faults, Run: tryLockInSilence, Basic: true, Exact: true},
-	{Name: "Unlock returns though no server answers and the node goes later", Group: faults, Run: unlockInSilence, Basic: true, Exact: true},
-	{Name: "a create that the client keeps back until its next session makes a node that goes", Group: faults, Run: createInTheNextSession, Basic: true, Exact: true},
-	{Name: "an expired session's holder is notified and its Unlock returns ErrLost", Group: faults, Run: expiredLease, Basic: true},
-	{Name: "Unlock after the parent was made again touches nobody else's node", Group: safety, Run: unlockAfterNewParent, Basic: true},
-	{Name: "Unlock of a holder that is cut off is not carried out in the next session", Group: safety, Run: unlockWhileCutOff, Basic: true, Exact: true},
-	{Name: "a holder that is cut off loses the lock before the next one gets in", Group: safety, Run: cutOff, Basic: true, Exact: true},
-	{Name: "a holder whose answer comes late loses the lock before the next one gets in", Group: safety, Run: lateAnswer, Basic: true, Exact: true},
-	{Name: "a holder that is cut off for a moment keeps the lock", Group: faults, Run: shortCut, Basic: true, Exact: true},
-	{Name: "a holder that holds the lock for long keeps it", Group: liveness, Run: longHold, Basic: true, Exact: true},
-	{Name: "a holder whose node is deleted is notified", Group: faults, Run: deletedLease, Basic: true},
-	{Name: "tokens grow though the parent is made again", Group: liveness, Run: tokensGrow, Basic: true},
-	{Name: "the queue goes by number where numbers wrap", Group: liveness, Run: wrap, Exact: true},
-	{Name: "a number that two may get is taken by nobody", Group: safety, Run: spent, Exact: true},
-	{Name: "a contender with another name waits its turn", Group: safety, Run: curatorName},
-	{Name: "a contender with another name that comes later waits", Group: liveness, Run: curatorComesLater},
-	{Name: "zk.Lock and ours keep each other out", Group: safety, Run: zkLock},
-	{Name: "a predecessor that changes and does not go lets nobody in", Group: safety, Run: predecessorChanges, Basic: true},
-	{Name: "the parent is a container", Group: cost, Run: container, Exact: true},
-	{Name: "a parent that goes between is made again", Group: faults, Run: parentGoes, Basic: true, Exact: true},
-	{Name: "a closed client ends Lock with an error, and the lease", Group: faults, Run: closedClient, Basic: true},
-	{Name: "Lock with a closed client is an error at once", Group: faults, Run: closedBefore},
+	row("TryLock returns though no server answers", faults, tryLockInSilence, basic, exact),
+	row("Unlock returns though no server answers and the node goes later", faults, unlockInSilence, basic, exact),
+	row("a create that the client keeps back until its next session makes a node that goes",
+		faults, createInTheNextSession, basic, exact),
+	row("an expired session's holder is notified and its Unlock returns ErrLost", faults, expiredLease, basic),
+	row("Unlock after the parent was made again touches nobody else's node", safety, unlockAfterNewParent, basic),
+	row("Unlock of a holder that is cut off is not carried out in the next session",
+		safety, unlockWhileCutOff, basic, exact),
+	row("a holder that is cut off loses the lock before the next one gets in", safety, cutOff, basic, exact),
+	row("a holder whose answer comes late loses the lock before the next one gets in", safety, lateAnswer, basic, exact),
+	row("a holder that is cut off for a moment keeps the lock", faults, shortCut, basic, exact),
+	row("a holder that holds the lock for long keeps it", liveness, longHold, basic, exact),
+	row("a holder whose node is deleted is notified", faults, deletedLease, basic),
+	row("tokens grow though the parent is made again", liveness, tokensGrow, basic),
+	row("the queue goes by number where numbers wrap", liveness, wrap, exact),
+	row("a number that two may get is taken by nobody", safety, spent, exact),
+	row("a contender with another name waits its turn", safety, curatorName),
+	row("a contender with another name that comes later waits", liveness, curatorComesLater),
+	row("zk.Lock and ours keep each other out", safety, zkLock),
+	row("a predecessor that changes and does not go lets nobody in", safety, predecessorChanges, basic),
+	row("the parent is a container", cost, container, exact),
+	row("a parent that goes between is made again", faults, parentGoes, basic, exact),
+	row("a closed client ends Lock with an error, and the lease", faults, closedClient, basic),
+	row("Lock with a closed client is an error at once", faults, closedBefore),
 }
 
 type leaseWorld struct {

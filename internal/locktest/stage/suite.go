@@ -39,17 +39,26 @@ type Suite interface{ Plan() Plan }
 
 // A TestCase is one case of a suite, which runs in a W: a Stage and what the suite adds to it.
 type TestCase[W any] struct {
-	Name  i18n.Text // stays English; its Chinese is a gloss
-	Group Group
-	Run   func(w W)
-	Basic bool // of the level Basic
-	Exact bool // needs the embedded server's control
-	Calm  bool // needs sessions of twenty minutes, which send so little that a day costs next to nothing
-	Bare  bool // the parents of the lock's node are not there yet
-
-	Queue  bool // needs a queue with a node for each contender
-	Single bool // needs one node for all contenders
+	Name   i18n.Text // stays English; its Chinese is a gloss
+	Group  Group
+	Run    func(w W)
+	Traits []Trait
 }
+
+// A Trait says for which locks a case is, and where it is played.
+type Trait string
+
+const (
+	OfBasic Trait = "is one of the level Basic"
+	Exact   Trait = "needs the embedded server's control"
+	Calm    Trait = "needs sessions of twenty minutes, which send so little that a day costs next to nothing"
+	Bare    Trait = "the parents of the lock's node are not there yet"
+	Queued  Trait = "needs a queue with a node for each contender"
+	Single  Trait = "needs one node for all contenders"
+)
+
+// Is says whether a case has a trait.
+func (c TestCase[W]) Is(t Trait) bool { return slices.Contains(c.Traits, t) }
 
 // A Plan is a suite that can run.
 type Plan struct {
@@ -90,8 +99,8 @@ func NewPlan[W any](cases []TestCase[W], keep func(TestCase[W]) bool, queue, str
 			continue
 		}
 		p.Add(t.Name, t.Group, func(c *runner.Case) {
-			Play(c, queue, Needs{Exact: t.Exact, Calm: t.Calm, Strict: strict}, func(w *Stage) {
-				if !t.Bare {
+			Play(c, queue, Needs{Exact: t.Is(Exact), Calm: t.Is(Calm), Strict: strict}, func(w *Stage) {
+				if !t.Is(Bare) {
 					w.Parent()
 				}
 				t.Run(enter(w))
@@ -103,14 +112,14 @@ func NewPlan[W any](cases []TestCase[W], keep func(TestCase[W]) bool, queue, str
 
 // Of keeps the cases of a level.
 func Of[W any](level Level) func(TestCase[W]) bool {
-	return func(c TestCase[W]) bool { return level == Full || c.Basic }
+	return func(c TestCase[W]) bool { return level == Full || c.Is(OfBasic) }
 }
 
-// WithoutParents returns the cases with Bare set: no parents of the lock's node are made for them.
+// WithoutParents returns the cases as Bare ones: no parents of the lock's node are made for them.
 func WithoutParents[W any](cases []TestCase[W]) []TestCase[W] {
 	cases = slices.Clone(cases)
 	for i := range cases {
-		cases[i].Bare = true
+		cases[i].Traits = append([]Trait{Bare}, cases[i].Traits...)
 	}
 	return cases
 }
