@@ -169,8 +169,8 @@ func TestAReleaseDuringTheListIsNotLookedFor(t *testing.T) {
 	}
 }
 
-// A holder sends seventeen requests per session timeout: three reads, and a proof for each 7/48 of it. A proof is a sync
-// and a multi. All waiters of a Mutex together send a proof per third of it, and one read per session timeout.
+// A holder sends seventeen requests per session timeout: three reads, and a proof for each 7/48 of it. A proof is a
+// sync and a multi. All waiters of a Mutex together send a proof per third of it, and one read per session timeout.
 // docs/production.md has the cost of a hundred holders of a client.
 func TestCostOfHoldingIsSeventeenRequestsPerSessionTimeout(t *testing.T) {
 	onMeter(t, func(m *meter) {

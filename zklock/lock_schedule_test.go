@@ -123,8 +123,8 @@ func (s *stage) connect(o ensemble.Options) *zk.Conn {
 	return conn
 }
 
-// startClients starts from 2 to 16 owners, and for one in four of them two clients that share it. They are spread over 2
-// to 4 sessions, with one or two Mutexes each. done is closed when all clients have done their work.
+// startClients starts from 2 to 16 owners, and for one in four of them two clients that share it. They are spread over
+// 2 to 4 sessions, with one or two Mutexes each. done is closed when all clients have done their work.
 func (s *stage) startClients(lock subject) (done chan struct{}) {
 	var clients sync.WaitGroup
 	lane := 1

@@ -23,8 +23,8 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// The holder's delete is carried out and not answered. Before the client is back, an operator removes the waiter's node,
-// and the parent, and the client gets no event of that. The second try to delete must not let the waiter in.
+// The holder's delete is carried out and not answered. Before the client is back, an operator removes the waiter's
+// node, and the parent, and the client gets no event of that. The second try to delete must not let the waiter in.
 func TestAnUnlockThatIsTriedAgainLetsNobodyInWhoseNodeHasGone(t *testing.T) {
 	withClient(t, func(tb *serverTest, admin *zk.Conn) {
 		conn := tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn {

@@ -397,8 +397,8 @@ type multiPart struct {
 	lacksTTL bool // its flags ask for a time to live, and its kind cannot carry one
 }
 
-// decodeMulti reads the body of a multi. It returns false if it is malformed. An error in the body of a part stays in d,
-// and the loop sees it when it reads the next header.
+// decodeMulti reads the body of a multi. It returns false if it is malformed. An error in the body of a part stays in
+// d, and the loop sees it when it reads the next header.
 func decodeMulti(d *jute.Decoder) (parts []multiPart, ok bool) {
 	for {
 		var h jute.MultiHeader

@@ -43,8 +43,8 @@ func (f failure) weight() int {
 	return 1
 }
 
-// Heading is the name of the group that a reader sees. For two holders it is safety, whichever group the case is of. The
-// groups of an exercise without a lock stay as they are.
+// Heading is the name of the group that a reader sees. For two holders it is safety, whichever group the case is of.
+// The groups of an exercise without a lock stay as they are.
 func (f failure) Heading() i18n.Text {
 	ofLock := f.Group != basicGroup && f.Group != fullGroup
 	if f.unsafe() && ofLock {

@@ -203,8 +203,8 @@ func (a *app) wanted(ctx context.Context, names []string) (*exercise, error) {
 // poll is the pause between two looks of watch at the files.
 const poll = 200 * time.Millisecond
 
-// watch grades an exercise each time its files change, until ctx ends. With once, it grades the files as they are. Without
-// an exercise all are done, and next says so.
+// watch grades an exercise each time its files change, until ctx ends. With once, it grades the files as they are.
+// Without an exercise all are done, and next says so.
 func (a *app) watch(ctx context.Context, e *exercise, once bool) error {
 	if e == nil {
 		return a.next(ctx)

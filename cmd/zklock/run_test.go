@@ -354,8 +354,8 @@ func TestACommandOutlivesWhatIsGarbage(t *testing.T) {
 	require.Zero(t, start(t, "run", "/q", "--", "sleep", "3").status(t))
 }
 
-// The guards end the command if zklock itself is stopped, or if their starter is killed, and zklock reports it. If all of
-// them are killed, as by pkill, the kernel ends the command.
+// The guards end the command if zklock itself is stopped, or if their starter is killed, and zklock reports it. If all
+// of them are killed, as by pkill, the kernel ends the command.
 func TestACommandThatItsGuardsHaveEndedIsSaidToBe(t *testing.T) {
 	onServer(t)
 	for _, c := range []struct {

@@ -19,8 +19,8 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// The functions of the cases are here and in the files with names in _cases. The table lockCases, in locktest.go, has the
-// sentence that each of them asks of a lock. Exported ones are for the suites in internal/grader/suites, too.
+// The functions of the cases are here and in the files with names in _cases. The table lockCases, in locktest.go, has
+// the sentence that each of them asks of a lock. Exported ones are for the suites in internal/grader/suites, too.
 
 // exclusion has every contender lock a few times, and count in a variable that nothing but the lock guards: the race
 // detector sees what the counter may miss. With allMustGetIn, a contender that does not get the lock fails the case.
@@ -181,8 +181,7 @@ func WaiterIsQuiet(w *World) {
 			quiet = 500 * time.Millisecond
 		}
 		time.Sleep(quiet) // in which nothing happens that a waiter could wait for
-		// A lock may show now and then that its session lives: zklock sends two
-		// requests in a third of the session timeout.
+		// A lock may show now and then that its session lives: zklock sends two requests in a third of the session timeout.
 		sent := stage.RequestsOf(s)[before:]
 		w.True(len(sent) <= 10, "the waiter polls: it has sent %d requests in %v while nothing changed (%s); set a watch, and sleep until its "+
 			"event comes", len(sent), quiet, ByKind(sent))

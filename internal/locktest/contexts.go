@@ -241,8 +241,8 @@ func endedBefore(w *contexts) {
 	w.lockOnce(p, "the contender whose ctx had ended, with another ctx,")
 }
 
-// goroutinesOfGivingUp has a contender lock whose ctx does not end, and waiters give up while they wait, and while a request of
-// theirs is not answered. What Lock returns then, and when, is another case.
+// goroutinesOfGivingUp has a contender lock whose ctx does not end, and waiters give up while they wait, and while a
+// request of theirs is not answered. What Lock returns then, and when, is another case.
 func goroutinesOfGivingUp(w *contexts) {
 	locked := w.contextContender() // its ctx goes on
 	w.begin(locked)
@@ -369,8 +369,8 @@ func answeredTooLate(w *contexts) {
 	}
 }
 
-// notHeldAfterGivingUp has the first delete of a late lock fail, and then Unlock is called: the lock is not held, whatever
-// the goroutine that Lock left behind has written into a field.
+// notHeldAfterGivingUp has the first delete of a late lock fail, and then Unlock is called: the lock is not held,
+// whatever the goroutine that Lock left behind has written into a field.
 func (w *contexts) notHeldAfterGivingUp(p *contextContender, held *zkserver.Fault, n int) {
 	failed := w.Server.Fail(jute.ErrRuntimeInconsistency, stage.Sent(p.s, jute.OpDelete))
 	held.Release()

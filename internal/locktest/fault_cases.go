@@ -425,9 +425,9 @@ func (w *World) namesTheLock(err error) {
 	w.ErrorContains(err, w.Path, "the error does not name the lock: wrap it with the path (fmt.Errorf with %%w)")
 }
 
-// saysWhy fails if the error of a call, one of whose requests has failed or whose watch has ended with an error, wraps none
-// of the client's errors, or does not name the lock. The client has no value for the error of a code that it does not know:
-// that one is recognized by its text.
+// saysWhy fails if the error of a call, one of whose requests has failed or whose watch has ended with an error, wraps
+// none of the client's errors, or does not name the lock. The client has no value for the error of a code that it does
+// not know: that one is recognized by its text.
 func (w *World) saysWhy(err error) {
 	wrapsOne := slices.ContainsFunc(clientErrors, func(e error) bool { return errors.Is(err, e) })
 	w.True(wrapsOne || strings.Contains(err.Error(), "unknown error"),

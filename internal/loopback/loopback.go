@@ -49,8 +49,8 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler) error {
 	return nil
 }
 
-// Only calls h for requests that read. It refuses any Host but host, localhost, 127.0.0.1 and ::1 on host's port: another
-// site could let its own name lead to 127.0.0.1, and its page could then read from this server (DNS rebinding).
+// Only calls h for requests that read. It refuses any Host but host, localhost, 127.0.0.1 and ::1 on host's port:
+// another site could let its own name lead to 127.0.0.1, and its page could then read from this server (DNS rebinding).
 func Only(host string, h http.HandlerFunc) http.Handler {
 	_, port, _ := net.SplitHostPort(host)
 	hosts := []string{host, "localhost:" + port, "127.0.0.1:" + port, "[::1]:" + port}

@@ -168,8 +168,7 @@ func (c *carefulConn) Read(b []byte) (int, error) {
 		return n, nil
 	}
 	if c.wait > 0 {
-		// Fill the buffer first: over a pipe the server cannot take the watches
-		// while a reply that it writes is not read.
+		// Fill the buffer first: over a pipe the server cannot take the watches while a reply that it writes is not read.
 		if _, err := c.reader.Peek(1); err != nil {
 			return 0, err
 		}

@@ -1,10 +1,8 @@
-// Package zklocktest is for the tests of code that uses a lock of package
-// zklock: a ZooKeeper for the test, other processes that hold the lock or wait for
-// it, and leases that the test can have lost.
+// Package zklocktest is for the tests of code that uses a lock of package zklock: a ZooKeeper for the test, other
+// processes that hold the lock or wait for it, and leases that the test can have lost.
 //
-// Everything runs over pipes in this process, so a test can run in a
-// testing/synctest bubble, where timeouts take no time. The page
-// docs/testing-your-code.md has four complete tests.
+// Everything runs over pipes in this process, so a test can run in a testing/synctest bubble, where timeouts take no
+// time. The page docs/testing-your-code.md has four complete tests.
 package zklocktest
 
 import (
@@ -33,9 +31,8 @@ const (
 	afterTheTest   = 5 * time.Second // for what the test has left under way
 )
 
-// Locks is a ZooKeeper for one test, with the processes that contend there. Its
-// methods fail the test if something goes wrong, so call them from the goroutine of
-// the test.
+// Locks is a ZooKeeper for one test, with the processes that contend there. Its methods fail the test if something goes
+// wrong, so call them from the goroutine of the test.
 type Locks struct {
 	Server *zkserver.Server // to look into, and to have requests go wrong
 	t      TB
@@ -63,9 +60,8 @@ func (z *Locks) Connect() *zk.Conn {
 	return conn
 }
 
-// Mutex returns the Mutex of one more process at path. It is shut down when the
-// test ends, and the test fails if it has left a lease that is not
-// unlocked, or a Lock that waits.
+// Mutex returns the Mutex of one more process at path. It is shut down when the test ends, and the test fails if it has
+// left a lease that is not unlocked, or a Lock that waits.
 func (z *Locks) Mutex(path string, options ...zklock.Option) *zklock.Mutex {
 	z.t.Helper()
 	return z.mutex(z.Connect(), path, options...)
@@ -87,9 +83,8 @@ func (z *Locks) mutex(conn *zk.Conn, path string, options ...zklock.Option) *zkl
 	return m
 }
 
-// Holder returns the lease of another process, which has taken the lock at path. It
-// is unlocked when the test ends, unless the test has done so. If the lock
-// is not free within a minute, the test fails.
+// Holder returns the lease of another process, which has taken the lock at path. It is unlocked when the test ends,
+// unless the test has done so. If the lock is not free within a minute, the test fails.
 func (z *Locks) Holder(path string) *zklock.Lease {
 	z.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -102,9 +97,8 @@ func (z *Locks) Holder(path string) *zklock.Lease {
 	return lease
 }
 
-// Waiter has another process wait for the lock at path. It returns when the waiter
-// is in the queue; the channel delivers its lease when it has got the lock. When
-// the test ends, the waiter gives up, and its lease is unlocked.
+// Waiter has another process wait for the lock at path. It returns when the waiter is in the queue; the channel
+// delivers its lease when it has got the lock. When the test ends, the waiter gives up, and its lease is unlocked.
 func (z *Locks) Waiter(path string) <-chan *zklock.Lease {
 	z.t.Helper()
 	conn := z.Connect()
@@ -152,8 +146,7 @@ func (z *Locks) unlock(l *zklock.Lease) {
 	}
 }
 
-// Lose has the session of a lease expire, and returns when the lease is lost. All
-// leases of that session are.
+// Lose has the session of a lease expire, and returns when the lease is lost. All leases of that session are.
 func (z *Locks) Lose(l *zklock.Lease) {
 	z.t.Helper()
 	node, ok := z.Server.Node(l.Node())
@@ -170,9 +163,8 @@ func (z *Locks) Lose(l *zklock.Lease) {
 	}
 }
 
-// Lease returns a lease of a lock that nobody else wants, for the test of a function that
-// takes one. It has a ZooKeeper of its own, and is unlocked when the test
-// ends.
+// Lease returns a lease of a lock that nobody else wants, for the test of a function that takes one. It has a ZooKeeper
+// of its own, and is unlocked when the test ends.
 func Lease(t TB) *zklock.Lease {
 	t.Helper()
 	return Run(t).Holder("/lock")

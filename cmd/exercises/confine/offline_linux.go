@@ -13,8 +13,8 @@ import (
 const offlineArg = "offline"
 
 // namespaces are the clone flags that cut a process off. They ask for an empty network namespace. An account without
-// rights may make one only in a user namespace, so that is tried first, together with it. The flags are 0 if the kernel,
-// or the container around this process, allows neither.
+// rights may make one only in a user namespace, so that is tried first, together with it. The flags are 0 if the
+// kernel, or the container around this process, allows neither.
 var namespaces = sync.OnceValue(func() uintptr {
 	self, err := os.Executable()
 	if err != nil {

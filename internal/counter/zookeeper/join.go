@@ -234,8 +234,7 @@ func (g *group) leave() error {
 			return err
 		}
 	}
-	// The list is read after the own node has gone: of two that leave at the same time, one at least sees that it is
-	// last.
+	// The list is read after the own node has gone: of two that leave at the same time, one at least sees that it is last.
 	names, _, err := g.admin.Children(g.parent)
 	others := slices.ContainsFunc(g.me.LineUp, func(node string) bool { return slices.Contains(names, node) })
 	if err = ignoreNoNode(err); err == nil && g.me.LineUp != nil && !others {

@@ -31,9 +31,8 @@ type Pace struct {
 	Server  *Server // the time that the server takes for requests; nil: it takes none
 	Seed    uint64
 	Changes []Change // the faults, each at its instant
-	// Part, if it is not nil, is called during the run, each time that the film has about doubled, with the part
-	// of the film that cannot change any more. Later parts begin with it, and so does the whole film. A short film
-	// has no part.
+	// Part, if it is not nil, is called during the run, each time that the film has about doubled, with the part of the
+	// film that cannot change any more. Later parts begin with it, and so does the whole film. A short film has no part.
 	Part func(soFar *Film)
 }
 

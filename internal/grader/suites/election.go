@@ -394,8 +394,8 @@ func leaderLateAnswer(w *election) {
 	w.NothingLeft()
 }
 
-// lateAnswer has the n-th answer come late and cuts the leader's client off before: the request is the last packet of the
-// session that the server receives.
+// lateAnswer has the n-th answer come late and cuts the leader's client off before: the request is the last packet of
+// the session that the server receives.
 func (w *election) lateAnswer(n int, late time.Duration) {
 	s := w.Session()
 	answer := w.Server.HoldReply(stage.Number(s, n))

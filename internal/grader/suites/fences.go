@@ -218,9 +218,9 @@ func goroutinesAtOnce(w *fences) {
 		"token must stay, and an old token has written; check the token and store it with the value in one step", n))
 }
 
-// inBetween holds back each request of a Write in turn; meanwhile another process of the store writes with another token,
-// or, if that is 0, somebody deletes the node. It does so with a node that exists and with one that does not. Then it
-// calls then with the result of the Write that was held back.
+// inBetween holds back each request of a Write in turn; meanwhile another process of the store writes with another
+// token, or, if that is 0, somebody deletes the node. It does so with a node that exists and with one that does not.
+// Then it calls then with the result of the Write that was held back.
 func (w *fences) inBetween(token, other int64, then func(r Register, what i18n.Text, err error)) {
 	for _, exists := range []bool{true, false} {
 		for n := 1; w.GoesOn(n); n++ {
@@ -349,8 +349,8 @@ func anyBytes(w *fences) {
 	}
 }
 
-// spoiledWrite has a Write meet troubles of its client's connection and session, and then the loss of each request and of
-// each reply.
+// spoiledWrite has a Write meet troubles of its client's connection and session, and then the loss of each request and
+// of each reply.
 func spoiledWrite(w *fences) {
 	w.troubledWrite()
 	for i, lose := range slices.Repeat([]stage.MakeFault{w.Server.LoseRequest, w.Server.LoseReply}, 3) {
@@ -397,8 +397,8 @@ func (w *fences) troubledWrite() {
 	}
 }
 
-// lossyWrite has each request of a Write with token 34 meet a fault in turn. The register has the token before, or, if that
-// is 35, no node.
+// lossyWrite has each request of a Write with token 34 meet a fault in turn. The register has the token before, or, if
+// that is 35, no node.
 func (w *fences) lossyWrite(before int64, lose stage.MakeFault) {
 	for n := 1; w.GoesOn(n); n++ {
 		w.another()

@@ -44,9 +44,9 @@ var faultNames = map[player.Fault]i18n.Text{
 	player.EndContext: "a ctx ends",
 }
 
-// plans are the cases for a kind of lock. They play every schedule of what a fixed case does with one, or random schedules
-// if there are too many. Two contenders with one fault have fewer than two thousand schedules; the limit is for a lock
-// that has no end of them. A search with a Seed is random, and draws the same schedules each time.
+// plans are the cases for a kind of lock. They play every schedule of what a fixed case does with one, or random
+// schedules if there are too many. Two contenders with one fault have fewer than two thousand schedules; the limit is
+// for a lock that has no end of them. A search with a Seed is random, and draws the same schedules each time.
 func plans(s player.Subject, register bool) []schedulePlan {
 	p := &planner{
 		Subject: s, contenders: 2, kinds: []player.Fault{player.LoseRequest, player.LoseReply, player.Cut, player.Expire},

@@ -35,8 +35,8 @@ var Bugs = func() (bugs []Bug) {
 	return bugs
 }()
 
-// Five more bugs, which are not in bugs.json. The cases of a suite cannot distinguish the first one from a lock that does
-// not look for its node.
+// Five more bugs, which are not in bugs.json. The cases of a suite cannot distinguish the first one from a lock that
+// does not look for its node.
 const (
 	CreatesAgain    = "a lost create is sent again"
 	BrokenIsExpired = "a broken connection is taken for an expired session"

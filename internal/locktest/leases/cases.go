@@ -277,8 +277,8 @@ func expiredLease(w *leaseWorld) {
 	w.NothingLeft()
 }
 
-// cutOff keeps all that a holder sends from the server, from different moments on: a holder proves now and then that its
-// session lives, and the last proof may be old.
+// cutOff keeps all that a holder sends from the server, from different moments on: a holder proves now and then that
+// its session lives, and the last proof may be old.
 func cutOff(w *leaseWorld) {
 	for _, quiet := range []time.Duration{0, 2 * time.Second, 5 * time.Second, 30 * time.Second} {
 		lease, s := w.holder()

@@ -31,8 +31,7 @@ type Verdict struct {
 	// Died means that the case has not come to its end: the process has ended, or, if
 	// Stuck is set too, the watchdog has ended it.
 	Died, Stuck bool
-	// Trace is the schedule that has failed, as an address of the lab; "" if the case
-	// has no such schedule. See Case.Fail.
+	// Trace is the schedule that has failed, as an address of the lab; "" if the case has no such schedule. See Case.Fail.
 	Trace string
 
 	again string // see Case.Again
@@ -40,8 +39,7 @@ type Verdict struct {
 
 // A Launcher starts the processes of a Judge, and ends them.
 type Launcher struct {
-	// Command prepares a process of the test binary with the arguments, and with
-	// the variables added to its environment.
+	// Command prepares a process of the test binary with the arguments, and with the variables added to its environment.
 	Command func(args, env []string) (*exec.Cmd, error)
 	// Started is called with a process that has been started.
 	Started func(cmd *exec.Cmd)

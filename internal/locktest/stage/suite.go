@@ -91,8 +91,8 @@ func (p *Plan) Add(name i18n.Text, group Group, run func(c *runner.Case)) {
 }
 
 // NewPlan makes a Plan of the cases for which keep returns true. Each runs on a Stage, of which enter makes the W that
-// the case takes. If queue is set, the path of the lock is the parent of its nodes. A strict plan fails a case that leaves
-// a goroutine.
+// the case takes. If queue is set, the path of the lock is the parent of its nodes. A strict plan fails a case that
+// leaves a goroutine.
 func NewPlan[W any](cases []TestCase[W], keep func(TestCase[W]) bool, queue, strict bool, enter func(w *Stage) W) (p Plan) {
 	for _, t := range cases {
 		if !keep(t) {
