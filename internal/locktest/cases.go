@@ -338,7 +338,7 @@ func MissingParents(w *World) {
 		remove()
 		l, s := w.Contender()
 		held, tried, ok := w.holdTry(l, s, n)
-		if len(held.Hit()) == 0 {
+		if !w.Arrives(held, tried) {
 			return
 		}
 		if removes {
@@ -419,7 +419,6 @@ func (w *World) holdTry(l Lock, s *Session, n int) (held *zkserver.Fault, tried 
 		*ok, err = l.TryLock()
 		return err
 	})
-	w.Eventually("the request is held back, or TryLock returns", func() bool { return len(held.Hit()) > 0 || len(tried) > 0 })
 	return held, tried, ok
 }
 
@@ -429,11 +428,9 @@ func tryLockRaces(w *World) {
 		l, s := w.Contender()
 		other, otherSession := w.Contender()
 		held, tried, ok := w.holdTry(l, s, n)
-		met := len(held.Hit()) > 0
+		met := w.Arrives(held, tried)
 		result := w.Lock(other)
-		w.Eventually("the other contender has the lock, or waits", func() bool {
-			return len(result) > 0 || otherSession.Sleeps()
-		})
+		w.Eventually("the other contender has the lock, or waits", func() bool { return len(result) > 0 || otherSession.Sleeps() })
 		free := len(result) == 0 // so it stays free: the other contender waits behind the TryLock
 		held.Release()
 		w.Await(func() bool { return len(tried) > 0 }, "another contender has taken the lock while request %d of TryLock, %v, was on its "+

@@ -336,8 +336,7 @@ func answeredTooLate(w *contexts) {
 		p := w.contextContender()
 		held := w.Server.HoldReply(stage.Number(p.s, n))
 		w.begin(p)
-		w.Eventually("the reply is held back, or Lock returns", func() bool { return len(held.Hit()) > 0 || len(p.result) > 0 })
-		met, op := len(held.Hit()) > 0, stage.LastRequest(p.s, n)
+		met, op := w.Arrives(held, p.result), stage.LastRequest(p.s, n)
 		p.giveUp()
 		err := w.Result(p.result, i18n.Textf(
 			"the ctx of a contender has ended while the server did not answer its request %d, %v, and its Lock", n, op))

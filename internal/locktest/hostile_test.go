@@ -52,7 +52,7 @@ var hostile = map[string]struct {
 		for {
 			conn.Exists(path)
 		}
-	}), "the lock polls"},
+	}), "requests are sent without end"},
 	"polls and sleeps": {always(func(conn *zk.Conn, path string) error {
 		for {
 			conn.Exists(path)

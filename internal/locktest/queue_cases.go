@@ -14,7 +14,6 @@ import (
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest/stage"
-	"example.com/zklock/zkserver"
 )
 
 // queue lines up n contenders, each in a session of its own: the first holds
@@ -222,14 +221,7 @@ type heldRead struct {
 func (w *World) atEachRead(f func(heldRead)) {
 	for n := 1; w.GoesOn(n); n++ {
 		l, s := w.Contender()
-		reads := 0
-		held := w.Server.Hold(func(r zkserver.Request) bool {
-			if r.Session == s.ID && (r.Op == jute.OpGetData || r.Op == jute.OpExists || r.Op == jute.OpGetChildren2) {
-				reads++
-				return reads == n
-			}
-			return false
-		})
+		held := w.Server.Hold(stage.Nth(n, stage.Sent(s, jute.OpGetData, jute.OpExists, jute.OpGetChildren2)))
 		result := w.Lock(l)
 		met := w.Meets(held, s, "the waiter's read is held back, or it waits")
 		f(heldRead{contender: l, session: s, result: result, release: held.Release, read: i18n.Textf("read number %d", n)})

@@ -13,7 +13,7 @@ import (
 
 var (
 	// ErrLost is what Lead returns, or wraps, if the leadership ended before the
-	// leader resigned.
+	// leader resigned. A candidate that has not led yet returns another error.
 	ErrLost = errors.New("election: leadership lost")
 	// ErrStale is what Write returns if the term is not that of the leader.
 	ErrStale = errors.New("election: the term has ended")

@@ -327,6 +327,13 @@ func leadersSessionEnds(w *election) {
 	w.Renewed(leader.s, "the old leader's client has a new session")
 	again := w.campaign("the old leader, in its new session,", leader.candidate, leader.s)
 	w.mustWait(again, "another candidate leads")
+	third := w.campaign("the third candidate", nil, nil)
+	w.mustWait(third, "another candidate leads")
+	w.Expire(third.s)
+	w.Rest()
+	third.cancel() // it may have queued again
+	w.NotErrorIs(w.Result(third.result, "Lead, whose ctx has ended,"), w.subject.ErrLost, "the session of a candidate that has not "+
+		"led yet has ended, and Lead returns ErrLost: it has no leadership to lose, so return the client's error")
 	w.resigns(next)
 	w.mustLead(again)
 	w.True(again.term > next.term, "the next leader's term is not higher")

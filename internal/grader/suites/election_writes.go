@@ -94,18 +94,12 @@ func writeUnderWay(w *election) {
 	w.makeRecord()
 	for n := 1; w.GoesOn(n); n++ {
 		leader, next := w.leaderAndNext()
-		count := 0
-		held := w.Server.Hold(func(r zkserver.Request) bool {
+		held := w.Server.Hold(stage.Nth(n, func(r zkserver.Request) bool {
 			// The leader's proofs that its session lives touch its own node.
-			if r.Session != leader.s.ID || stage.ByClient(r.Op) || r.Op != jute.OpMulti && r.Path != record {
-				return false
-			}
-			count++
-			return count == n
-		})
+			return r.Session == leader.s.ID && !stage.ByClient(r.Op) && (r.Op == jute.OpMulti || r.Path == record)
+		}))
 		written := w.Aside("Write", func() error { return leader.candidate.Write(leader.term, record, []byte("by a, late")) })
-		w.Eventually("the write is held back, or has ended", func() bool { return len(held.Hit()) > 0 || len(written) > 0 })
-		if len(held.Hit()) == 0 {
+		if !w.Arrives(held, written) {
 			held.Release()
 			w.NoError(<-written, "the leader writes in its term, and Write fails")
 			w.True(n > 1, "Write sends no request for the node that it writes")
@@ -141,9 +135,8 @@ func writeFails(w *election) {
 		"the node that is written does not exist, and Write returns ErrStale: the leader takes its leadership for lost")
 	w.NoError(leader.ctx.Err(), "the node that is written does not exist, and the leader's ctx has ended")
 	w.makeRecord()
-	changes := func(r zkserver.Request) bool {
-		return r.Session == leader.s.ID && (r.Op == jute.OpMulti || r.Op == jute.OpSetData)
-	}
+	w.writeAtOnce(leader)
+	changes := stage.Sent(leader.s, jute.OpMulti, jute.OpSetData)
 	unreachable := func() { w.Unreachable(leader.s) }
 	for i, trouble := range []func(){
 		func() { w.Server.LoseReply(changes) },
@@ -161,4 +154,23 @@ func writeFails(w *election) {
 		w.Rest() // it is connected again
 	}
 	w.resigns(leader)
+}
+
+// writeAtOnce has goroutines of a leader write at once, two of them each of ten nodes.
+func (w *election) writeAtOnce(leader *campaign) {
+	admin, results := w.Session(), make([]<-chan error, 20)
+	name := func(i int) string { return fmt.Sprint(record, i/2) }
+	for i := range results {
+		admin.Create(name(i), nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)) // the second time it is there
+	}
+	for i := range results {
+		results[i] = w.Aside("Write", func() error { return leader.candidate.Write(leader.term, name(i), []byte(name(i))) })
+	}
+	for i, result := range results {
+		w.NoError(w.Result(result, i18n.Same("Write")), "goroutines of the leader write at once, some of them the same node, and "+
+			"Write fails: check the leader's node, and set the data whatever its version is (-1)")
+		data, _, _ := admin.Get(name(i))
+		w.Equal(name(i), string(data), "goroutines of the leader write at once, and a Write returns no error, and its data is not "+
+			"there: each Write must send its own data")
+	}
 }

@@ -218,9 +218,10 @@ func goroutinesAtOnce(w *fences) {
 		"token must stay, and an old token has written; check the token and store it with the value in one step", n))
 }
 
-// inBetween holds back each request of a Write in turn; meanwhile another process of the store writes with another
-// token, or, if that is 0, somebody deletes the node. It does so with a node that exists and with one that does not.
-// Then it calls then with the result of the Write that was held back.
+// inBetween holds back each request of a Write in turn; meanwhile another process of the store writes with another token.
+// If that is 0 or less, somebody deletes the node; and if it is less, the other process writes before the next request.
+// It does so with a node that exists and with one that does not. Then it calls then with the result of the Write that
+// was held back.
 func (w *fences) inBetween(token, other int64, then func(r Register, what i18n.Text, err error)) {
 	for _, exists := range []bool{true, false} {
 		for n := 1; w.GoesOn(n); n++ {
@@ -232,8 +233,7 @@ func (w *fences) inBetween(token, other int64, then func(r Register, what i18n.T
 			}
 			held := w.Server.Hold(stage.Number(s, n))
 			result := w.Aside("Write", func() error { return r.Write(token, []byte("of the slow one")) })
-			w.Eventually("the request is held back, or Write returns", func() bool { return len(held.Hit()) > 0 || len(result) > 0 })
-			if len(held.Hit()) == 0 {
+			if !w.Arrives(held, result) {
 				w.True(n > 1, "Write sends no request: the token must outlive the process, keep it on a znode")
 				w.NoError(<-result, "Write with token %d fails", token)
 				held.Release()
@@ -247,7 +247,13 @@ func (w *fences) inBetween(token, other int64, then func(r Register, what i18n.T
 				did = "somebody has deleted the node"
 				ms.Delete(w.at, -1)
 			}
+			next := w.Server.Hold(stage.Number(s, 1))
 			held.Release()
+			if other < 0 && w.Arrives(next, result) && w.write(meanwhile, -other, "of the quick one") == nil {
+				did = i18n.Textf("somebody has deleted the node, and before the next request another process of the store has stored "+
+					"a value with token %d", -other)
+			}
+			next.Release()
 			what := i18n.Textf("while request %d of a Write with token %d, %v, was on its way, %s", n, token, op, did)
 			then(meanwhile, what, w.Result(result, i18n.Textf("%s, and Write", what)))
 		}
@@ -277,7 +283,9 @@ func lowerInBetween(w *fences) {
 			w.mustHave(r, token, "of the slow one", what)
 		})
 	}
-	w.inBetween(33, 0, func(r Register, what i18n.Text, err error) { w.passes(r, 33, what, err) })
+	for _, other := range []int64{0, -32} {
+		w.inBetween(33, other, func(r Register, what i18n.Text, err error) { w.passes(r, 33, what, err) })
+	}
 }
 
 // passes fails if a Write has been refused, or its value cannot be written.
@@ -302,11 +310,7 @@ func manyInBetween(w *fences) {
 		held := w.Server.Hold(changes)
 		result := w.Aside("Write", func() error { return r.Write(token, []byte("of the slow one")) })
 		lost := 0
-		for ; ; lost++ {
-			w.Eventually("Write stores the value, or returns", func() bool { return len(held.Hit()) > 0 || len(result) > 0 })
-			if len(result) > 0 || lost == races {
-				break
-			}
+		for ; w.Arrives(held, result) && lost < races; lost++ {
 			w.mustPass(meanwhile, int64(2+lost), fmt.Sprint("of the quick one, ", lost), "a higher token than the last")
 			next := w.Server.Hold(changes)
 			held.Release()

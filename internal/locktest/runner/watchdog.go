@@ -201,8 +201,8 @@ func (d *watchdog) watch() {
 		switch {
 		case d.requestsNow.Load() > limits.requests:
 			d.stuck(i18n.Textf(
-				"the lock polls: it has sent more than %d requests at one instant, one after the other; a contender that has "+
-					"to wait must sleep on a watch", limits.requests))
+				"requests are sent without end, more than %d at one instant, one after the other; a contender that has to wait must "+
+					"sleep on a watch, and a request that is refused will be refused again", limits.requests))
 		case read(memory)-read(released) > maxMemory:
 			d.stuck("the lock uses more than 1 GiB of memory")
 		case read(goroutines) > maxGoroutines:

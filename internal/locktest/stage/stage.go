@@ -453,12 +453,15 @@ func (w *Stage) GoesOn(n int) bool {
 
 // Meets waits until a request meets a fault, and returns true. If the session's contender sleeps on a watch before
 // that, no request will come, and Meets returns false.
-func (w *Stage) Meets(f *zkserver.Fault, s *Session, what i18n.Text) (met bool) {
-	w.Eventually(what, func() bool {
-		met = len(f.Hit()) > 0
-		return met || s.Sleeps()
-	})
-	return met
+func (w *Stage) Meets(f *zkserver.Fault, s *Session, what i18n.Text) bool {
+	w.Eventually(what, func() bool { return len(f.Hit()) > 0 || s.Sleeps() })
+	return len(f.Hit()) > 0
+}
+
+// Arrives waits until a request meets a fault or a call returns, and reports whether a request has met it.
+func (w *Stage) Arrives(f *zkserver.Fault, result <-chan error) bool {
+	w.Eventually("a request is on its way, or the call returns", func() bool { return len(f.Hit()) > 0 || len(result) > 0 })
+	return len(f.Hit()) > 0
 }
 
 // Goes ends the session of a waiter, and keeps its client from coming back. What
@@ -536,9 +539,14 @@ func ByClient(op jute.Op) bool {
 
 // Number returns the condition of the n-th request that the lock of a session sends from now on.
 func Number(s *Session, n int) func(zkserver.Request) bool {
+	return Nth(n, func(r zkserver.Request) bool { return r.Session == s.ID && !ByClient(r.Op) })
+}
+
+// Nth returns the condition of the n-th request, from now on, that fulfils another one.
+func Nth(n int, when func(zkserver.Request) bool) func(zkserver.Request) bool {
 	count := 0
 	return func(r zkserver.Request) bool {
-		if r.Session != s.ID || ByClient(r.Op) {
+		if !when(r) {
 			return false
 		}
 		count++
