@@ -107,8 +107,7 @@ var (
 	flowGroup = regexp.MustCompile(`^subgraph (\w+)\["(.+)"\]$`)
 )
 
-// flowchart returns a flowchart as a list, from which the page draws it: the boxes of each group, and the two boxes of
-// each arrow.
+// flowchart returns a flowchart as a list, for the page to draw: the boxes of each group, and the two of each arrow.
 func flowchart(mermaid string) string {
 	labels := make(map[string]string)
 	box := func(written string) string { // its label is written where it occurs first

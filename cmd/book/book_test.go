@@ -120,8 +120,7 @@ var (
 	word     = regexp.MustCompile(`\p{Han}|[\p{L}\p{N}]+`)
 )
 
-// TestNothingIsLost: in the book, each page has each word and each Chinese character at least as many times as
-// in its source.
+// TestNothingIsLost: a page of the book has each word and each Chinese character at least as often as its source.
 func TestNothingIsLost(t *testing.T) {
 	b := theBook(t)
 	total := 0
@@ -212,7 +211,7 @@ func TestTheSearchFinds(t *testing.T) {
 			Term       string
 			N, Names   int
 			Other      bool
-			First, Cut []string // titles; and excerpts that are not a sentence or a cell of the text, or lack the query, or are hints
+			First, Cut []string // titles; and excerpts that are not a sentence or a cell, lack the query, or are hints
 		}
 		more := make(map[string]string)
 		for _, name := range []string{"search.js", "glossary.js", "names.js", "texts.en.js", "texts.zh-CN.js"} {
@@ -281,8 +280,8 @@ func TestTheCommandsErrorsAreInBothLanguages(t *testing.T) {
 		lang, said := i18n.English, new(strings.Builder)
 		err := run(t.Context(), t, append([]string{"-lang", "zh"}, strings.Fields(args)...), said, said, &lang)
 		require.ErrorContains(t, err, part.String(), args)
-		ofMachine := strings.Contains(part.String(), "written") || strings.Contains(part.String(), "taken") // and not of the arguments
-		require.Equal(t, !ofMachine, i18n.Status(err) == 2, args)
+		ofMachine := strings.Contains(part.String(), "written") || strings.Contains(part.String(), "taken")
+		require.Equal(t, !ofMachine, i18n.Status(err) == 2, args) // 2: the arguments are wrong
 		text := i18n.TextOf(err)
 		require.Contains(t, text.In(i18n.Chinese), part.In(i18n.Chinese), args)
 		require.Empty(t, chinesetest.English(text.In(i18n.Chinese), "not a directory", "missing port in address"), args)
@@ -318,7 +317,8 @@ func TestAFunctionIsWhereAPageSaysItIs(t *testing.T) {
 	line := l.lines["TryLock"]
 	require.Contains(t, strings.Split(l.text, "\n")[line-1], "TryLock(")
 	require.Contains(t, b.pages["docs/bugs.md"].body, fmt.Sprintf("01-naive-ephemeral/lock.go.html#L%d", line))
-	enqueue := fmt.Sprintf("03-sequential-predecessor/lock.go.html#L%d", b.listingOf("03-sequential-predecessor/lock.go").lines["enqueue"])
+	step3 := "03-sequential-predecessor/lock.go"
+	enqueue := fmt.Sprintf("%s.html#L%d", step3, b.listingOf(step3).lines["enqueue"])
 	require.Contains(t, b.pages["docs/reading-guide.md"].body, enqueue)
 	require.Contains(t, b.pages["docs/reading-guide.zh-CN.md"].body, enqueue, "there the name is behind the link")
 	by := `(?m)^<a id="L` + fmt.Sprint(line) + `".*<a class="by" lang="en" href="../docs/bugs\.html#a1-[^"]*" title="The bug museum">A1</a> ` +
@@ -339,7 +339,7 @@ func TestACommentHasItsChineseBelowIt(t *testing.T) {
 func TestADiagramIsThatOfItsFilm(t *testing.T) {
 	b := theBook(t)
 	require.Empty(t, b.apart, "pages with a diagram below a scene that shows another run")
-	require.Equal(t, len(scenes.WithScene), strings.Count(b.pages["docs/bugs.md"].body, "<figure class=\"diagram\" data-scene="))
+	require.Equal(t, len(scenes.WithScene), strings.Count(b.pages["docs/bugs.md"].body, `class="diagram" data-scene=`))
 	for _, lock := range locks.Opening.Locks {
 		require.Contains(t, string(b.files["films.js"]), `"lock\":\"`+lock)
 	}

@@ -191,10 +191,11 @@ func (b *book) writeListing(l *listing) error {
 	f.File = l.file
 	seen := make(map[*page]bool)
 	for _, m := range l.mentions {
-		if !seen[m.page] {
-			f.Mentions = append(f.Mentions, mentioned{link{relativeTo(out, m.page.out) + "#" + m.at, m.page.title}, langTag(m.page.lang)})
+		p := m.page
+		if !seen[p] {
+			f.Mentions = append(f.Mentions, mentioned{link{relativeTo(out, p.out) + "#" + m.at, p.title}, langTag(p.lang)})
 		}
-		seen[m.page] = true
+		seen[p] = true
 	}
 	f.Body = l.html(out, l.mentions)
 	return b.write(out, f)

@@ -179,7 +179,8 @@ func (r row) Changed() bool { return r.LeftLine == 0 || r.RightLine == 0 }
 
 // differ compares two files by their longest common subsequence of lines.
 func differ(left, right *listing) (rows []row) {
-	l, r := strings.Split(strings.TrimSuffix(left.text, "\n"), "\n"), strings.Split(strings.TrimSuffix(right.text, "\n"), "\n")
+	l := strings.Split(strings.TrimSuffix(left.text, "\n"), "\n")
+	r := strings.Split(strings.TrimSuffix(right.text, "\n"), "\n")
 	htmlL, htmlR := markedLines(left.file, left.text), markedLines(right.file, right.text)
 	common := make([][]int, len(l)+1) // common[i][j] is the length for the files from lines i and j on
 	for i := range common {

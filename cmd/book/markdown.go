@@ -59,7 +59,8 @@ func (b *book) parse(p *page) {
 	var words strings.Builder    // of the section so far
 	var comments []ast.Node      // they are removed at the end, because the walk goes from each to the next
 	endSection := func() {
-		here.text = chineseBlanks.ReplaceAllString(lineBreaks.ReplaceAllString(strings.TrimSpace(words.String()), "\n"), "$1$2$3")
+		lines := lineBreaks.ReplaceAllString(strings.TrimSpace(words.String()), "\n")
+		here.text = chineseBlanks.ReplaceAllString(lines, "$1$2$3")
 		if here.text != "" || here.title != "" {
 			p.sections = append(p.sections, here)
 		}

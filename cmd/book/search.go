@@ -11,8 +11,7 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// A term is a row of the glossary: the term in both languages, what it means in the page's language, and the articles'
-// words for it.
+// A term is a row of the glossary: the term in both languages, its meaning in the page's, and the articles' words.
 type term struct{ en, zh, meaning, words string }
 
 func newTerm(tableRow ast.Node, source []byte) term {

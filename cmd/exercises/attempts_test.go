@@ -29,15 +29,14 @@ const (
 )
 
 // The attempts of readers who had not seen our solutions get the points that the page has. All are graded, or for a
-// landing a right and a wrong one of each exercise, the right one on a sample of cases. With -update the test writes
-// the table.
+// landing a right one of each exercise, on a sample of cases, and a wrong one. With -update the test writes the table.
 func TestForeignAttempts(t *testing.T) {
 	takesMinutes(t)
 	files := testenv.Must(filepath.Glob("testdata/attempts/*.txt"))(t)
 	page := fileText(t, attemptsPage)
 	all := site.Updates() || testenv.AtLength()
 	if !all {
-		kind := func(file string) string { return regexp.MustCompile(`/\d+-(right|wrong)`).FindString(file) } // such as /3-right
+		kind := func(file string) string { return regexp.MustCompile(`/\d+-(right|wrong)`).FindString(file) } // as /3-right
 		files = slices.DeleteFunc(files, func(file string) bool { return kind(file) == "" })
 		files = slices.CompactFunc(files, func(a, b string) bool { return kind(a) == kind(b) }) // the first of each kind
 	}
@@ -58,7 +57,7 @@ func TestForeignAttempts(t *testing.T) {
 			line := attemptLine.FindStringSubmatch(fileText(t, file))
 			require.NotNil(t, line, "the first line says whether it is right")
 			verdict, group, says := line[1], line[2], line[3]
-			// For a landing, a wrong attempt is graded only until a failure shows that it is wrong in the way that the line says.
+			// For a landing, a wrong attempt is graded only until a failure shows that it is wrong in the way the line says.
 			shown := func(f failure) bool { return verdict == "wrong" && (f.unsafe() || group != string(locktest.Safety)) }
 			r := gradeOf(t, a, generous, func(f failure) (goesOn bool) { return all || !shown(f) })
 			require.Empty(t, r.Why)

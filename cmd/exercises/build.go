@@ -26,7 +26,7 @@ type archive struct {
 	std        bool // of the standard library
 }
 
-// stdMark stands, in a hand-out's list, for the archive of a package of the standard library: Go has it on each machine.
+// stdMark stands, in a hand-out's list, for the archive of a standard package: Go has it on each machine.
 const stdMark = "std"
 
 // goTool prepares a call of go. If the output is to be portable, it is the same in each folder and on each machine.
@@ -225,8 +225,7 @@ func (c *cell) call(tool *exec.Cmd, root string, a *attempt) error {
 	return refuse("does not compile: %s", firstLines(ownFirst(text), 5))
 }
 
-// ownFirst puts the compiler's errors about the attempt before those that follow in our test. The compiler sorts
-// them by path.
+// ownFirst puts the errors in the attempt before those that follow in our test. The compiler sorts them by path.
 func ownFirst(text string) string {
 	ours := regexp.MustCompile(`(?m)^lock_test\.go:.*\n(\t.*\n)*`)
 	return ours.ReplaceAllString(text, "") + strings.Join(ours.FindAllString(text, -1), "")

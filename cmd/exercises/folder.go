@@ -297,7 +297,7 @@ func findAttempts(dir string, asked []*exercise) (found []string, err error) {
 			if len(asked) > 0 && !slices.Contains(asked, e) {
 				continue
 			}
-			for _, name := range []string{e.folder, strings.TrimPrefix(e.folder, "_")} { // as students copy it, with and without _
+			for _, name := range []string{e.folder, strings.TrimPrefix(e.folder, "_")} { // students copy it with and without _
 				if e.begun(filepath.Join(base, name)) {
 					found = append(found, filepath.Join(base, name))
 					break

@@ -73,7 +73,7 @@ type result struct {
 	Passed   int       `json:"passed"` // cases
 	Cases    int       `json:"cases"`
 	Why      i18n.Text `json:"why,omitzero"`     // why it was not graded, or not to the end; else empty
-	Failed   []failure `json:"failed,omitempty"` // first those of the next stage; among these, the most important one first
+	Failed   []failure `json:"failed,omitempty"` // first those of the next stage; among these, the most important first
 	Took     float64   `json:"took_s"`
 	Ungraded bool      `json:"ungraded,omitempty"` // the machine was too busy: no points are known
 	Passes   []string  `json:"-"`                  // the names of the cases that pass
@@ -171,7 +171,7 @@ func askTests(ctx context.Context, g *grading) error {
 	if _, err := archivesOf(ctx, g.root, false); err != nil {
 		return err
 	}
-	buildCell, err := newCell(ctx, g.limits) // the cases have another cell: to build and to run may each take the whole time
+	buildCell, err := newCell(ctx, g.limits) // the cases have another one: to build and to run may each take the full time
 	if err != nil {
 		return err
 	}

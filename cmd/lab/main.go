@@ -47,7 +47,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, lang *i18
 	open := flags.Bool("open", false, say("open the page in the browser"))
 	scene := flags.String("scene", "",
 		say("print and open the address of this lock's `scene`, or this address, which begins with #; see docs/scenes.md"))
-	lock := flags.String("lock", "", say("play the lock in this `folder` in the place of the exercise's that its package clause names"))
+	lock := flags.String("lock", "",
+		say("play the lock in this `folder` in the place of the exercise's that its package clause names"))
 	flags.Var(lang, "lang", say("open the page in this `language`, en or zh; otherwise that of LC_ALL or LANG, or of "+
 		"the browser if they name none; one in the page's address goes first"))
 	addr := flags.String("addr", "127.0.0.1:0", say("serve on this loopback `address`"))

@@ -198,8 +198,8 @@ var escapes = map[string]string{
 	"own lock": `"$ZKLOCK" run /other -- "$@" &`,
 }
 
-// Nothing of the command outlives the lock, however it has left the command's group, and however the command, or zklock,
-// ends. In a namespace of its own (CLONE_NEWPID) zklock is the first process, and /proc shows the numbers of another one.
+// Nothing of the command outlives the lock, however it has left the command's group, and however the command or zklock
+// ends. In a namespace of its own (CLONE_NEWPID) zklock is process 1, and /proc shows the numbers of another namespace.
 func TestNothingOfTheCommandOutlivesTheLock(t *testing.T) {
 	t.Setenv("ZKLOCK", testenv.Must(os.Executable())(t))
 	ways := maps.Clone(escapes)
@@ -399,7 +399,7 @@ func TestACommandHasTheTerminal(t *testing.T) {
 	in, out := testenv.Must(shell.StdinPipe())(t), testenv.Must(shell.StdoutPipe())(t)
 	require.NoError(t, shell.Start())
 	text, buffer := "", make([]byte, 4096)
-	// shows waits until the terminal shows a pattern. The commands below write be''gins, so that their echo is not that word.
+	// shows waits until the terminal shows a pattern. The commands below write be''gins, so that their echo differs.
 	shows := func(pattern string) {
 		t.Helper()
 		require.NoError(t, out.(*os.File).SetReadDeadline(time.Now().Add(patience)))

@@ -90,8 +90,7 @@ func (c *call) run(ctx context.Context) int {
 	}
 }
 
-// take takes the lock, and completes j. If j has no lease then, the command is not to run, and status is the exit
-// status.
+// take takes the lock and completes j. If j has no lease then, the command must not run, and status is the exit status.
 func (c *call) take(ctx context.Context, j *job) (status int) {
 	if c.wait > 0 {
 		var cancel context.CancelFunc

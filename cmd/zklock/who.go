@@ -39,8 +39,8 @@ type contender struct {
 
 var chineseLibrary = map[string]string{
 	"Curator mutex": "Curator 互斥锁", "Curator read lock": "Curator 读锁", "Curator write lock": "Curator 写锁",
-	"Curator semaphore": "Curator 信号量", "Curator latch": "Curator 选举", "kazoo lock": "kazoo 锁", "kazoo read lock": "kazoo 读锁",
-	"kazoo semaphore":   "kazoo 信号量",
+	"Curator semaphore": "Curator 信号量", "Curator latch": "Curator 选举", "kazoo lock": "kazoo 锁",
+	"kazoo read lock": "kazoo 读锁", "kazoo semaphore": "kazoo 信号量",
 	"zklock or zk.Lock": "zklock 或 zk.Lock",
 }
 
@@ -145,10 +145,9 @@ func list(ctx context.Context, conn *zk.Conn, path string, changed chan<- struct
 		}()
 		all := []contender{} // [] in JSON if it is empty
 		for i, p := range queue {
-			all = append(all, contender{
-				Place: i, Holds: p.Holds, Owner: p.Owner, Data: string(p.Data), Unreadable: p.Unreadable, Since: p.Since, Node: p.Node,
-				Session: fmt.Sprintf("%#x", p.Session), Token: p.Token, Library: p.Library, Kind: p.Kind, Passes: p.Passes,
-			})
+			all = append(all, contender{Place: i, Holds: p.Holds, Owner: p.Owner, Data: string(p.Data),
+				Unreadable: p.Unreadable, Since: p.Since, Node: p.Node, Session: fmt.Sprintf("%#x", p.Session),
+				Token: p.Token, Library: p.Library, Kind: p.Kind, Passes: p.Passes})
 		}
 		return names, all, nil
 	}
@@ -172,8 +171,8 @@ func (c *call) show(queue []contender) error {
 		if p.Unreadable {
 			data = c.say("(not readable)")
 		}
-		rows = append(rows, []string{strconv.Itoa(p.Place), state, shown(p.Owner), data, p.Since.Format(time.DateTime), p.Session,
-			strconv.FormatInt(p.Token, 10), p.library().In(c.lang)})
+		rows = append(rows, []string{strconv.Itoa(p.Place), state, shown(p.Owner), data, p.Since.Format(time.DateTime),
+			p.Session, strconv.FormatInt(p.Token, 10), p.library().In(c.lang)})
 	}
 	if len(queue) == 0 {
 		rows = [][]string{{c.say("nobody holds %s or waits for it", c.path)}}

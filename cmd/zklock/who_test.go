@@ -88,8 +88,8 @@ func TestTheNodesOfOthersAreShown(t *testing.T) {
 	require.Equal(t, "ZooKeeper WriteLock w *\nkazoo lock k *\nCurator read lock r *\nkazoo semaphore s\nzklock web-7",
 		queueOf(t, "/q"))
 	_, stdout, _ := do(t.Context(), t, "who", "/q")
-	require.Regexp(t, `(?m)^4  waiter  nightly  web-7  .*  \d+  zklock\nkazoo lock: it does not wait for zklock unless .*\n`+
-		`Curator read lock: it does not wait for zklock\n$`, stdout)
+	require.Regexp(t, `(?m)^4  waiter  nightly  web-7  .*  \d+  zklock\n`+
+		`kazoo lock: it does not wait for zklock unless .*\nCurator read lock: it does not wait for zklock\n$`, stdout)
 	_, stdout, _ = do(t.Context(), t, "who", "-lang", "zh", "/q")
 	require.Regexp(t, `(?m)^2  持有者  -  .*  Curator 读锁$`, stdout)
 	conn.Close()

@@ -46,7 +46,7 @@ var hangs = []struct {
 		r, w, _ := os.Pipe()
 		defer w.Close()
 		r.Read(make([]byte, 1))
-	}, want: []string{"for 1.0", "none of its goroutines could run", "os.(*File).Read("}}, // seconds: ten times as long as Idle
+	}, want: []string{"for 1.0", "none of its goroutines could run", "os.(*File).Read("}}, // seconds: ten times Idle
 	{name: "waits in its end", limits: bubble.Limits{Virtual: time.Hour}, play: func(t *testing.T) {
 		zkserver.Run(t)
 		t.Cleanup(waits)

@@ -466,7 +466,7 @@ func TestTheChecksFindWhatIsWrong(t *testing.T) {
 	}{
 		{what: "good", leases: good},
 		{what: "no lease", want: "shows nothing"},
-		{what: "calm leases alone", leases: []record{{Token: 1, Begin: 1, Open: 2, End: 3, Calm: true}}, want: "shows nothing"},
+		{what: "calm leases", leases: []record{{Token: 1, Begin: 1, Open: 2, End: 3, Calm: true}}, want: "shows nothing"},
 		{what: "the second is in while the first is valid", leases: []record{good[0], lease(2, 5, 19, 40, 50)}, want: "at once"},
 		{what: "the third is in while the first is valid", want: "at once",
 			leases: []record{lease(1, 0, 10, 50, 50), lease(2, 51, 52, 53, 54), lease(3, 5, 49, 60, 70)}},
@@ -530,8 +530,7 @@ func TestTheChecksFindWhatIsWrong(t *testing.T) {
 }
 
 // What check says holds for three processes with 17 contenders each on two paths that are cut off and paused, for
-// shorter and for longer than their sessions. The ZooKeeper has no faults. Half of the sessions are of ordinary
-// clients.
+// shorter and longer than their sessions. The ZooKeeper has no faults. Half of the sessions are of ordinary clients.
 func TestChaosOfClients(t *testing.T) {
 	t.Parallel()
 	if os.Getenv("ZK") == "" {
@@ -566,7 +565,7 @@ func TestChaosOfClients(t *testing.T) {
 		}
 		kinds := []fault{
 			{name: "is cut off", begin: toAll((*proxy.Proxy).CutOff)},
-			{name: "is cut off without a word", begin: toAll(func(p *proxy.Proxy) { p.Silence(proxy.ToServer, proxy.ToClient) })},
+			{name: "is cut off in silence", begin: toAll(func(p *proxy.Proxy) { p.Silence(proxy.ToServer, proxy.ToClient) })},
 			{name: "is cut off towards the servers", begin: toAll(func(p *proxy.Proxy) { p.Silence(proxy.ToServer) })},
 			{name: "is cut off from the servers", begin: toAll(func(p *proxy.Proxy) { p.Silence(proxy.ToClient) })},
 		}

@@ -61,7 +61,7 @@ type record struct {
 	Calm   bool  `json:"calm,omitempty"`   // it was before the first fault, or after the last
 	Cached bool  `json:"cached,omitempty"` // the node was cached just before Lock was called, or TryLock
 
-	How   string `json:"how,omitempty"`   // how a lease has ended; of a write: acknowledged, refused or unknown; or a reason
+	How   string `json:"how,omitempty"`   // how a lease ended; of a write: acknowledged, refused or unknown; or a reason
 	Nonce string `json:"nonce,omitempty"` // of a write, in the name of its node in the log
 }
 

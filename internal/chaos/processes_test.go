@@ -160,7 +160,7 @@ func TestRollingRestartOfProcesses(t *testing.T) {
 		mu.Lock()
 		gap := max(longest, time.Since(lastRelease))
 		mu.Unlock()
-		t.Logf("server %d: it served again after %.1f s; longest time without a release %.1f s", i+1, back.Seconds(), gap.Seconds())
+		t.Logf("server %d served again after %.1f s; longest time without release %.1f s", i+1, back.Seconds(), gap.Seconds())
 		require.Less(t, gap, session)
 	}
 	stop()

@@ -113,7 +113,7 @@ func TestALockThatTakesTooLongIsStoppedAndOthersGoOn(t *testing.T) {
 	require.EqualError(t, b.Run(t.Context()), "slow with 4 goroutines on here: stopped after 3s")
 }
 
-// After a trial that fails, no lock is measured, unless trials are left out. A lock that is known to be unsafe has none.
+// After a trial that fails, no lock is measured, unless trials are left out. A lock known to be unsafe has none.
 func TestALockThatFailsItsTrialIsNotMeasured(t *testing.T) {
 	wrong := fakePlayer{lock: Lock{Name: "wrong"}, try: ErrTwoHolders}
 	yardstick := fakePlayer{lock: Lock{Name: "floor", Unsafe: i18n.Same("it excludes nobody")}, try: errors.New("it is not tried")}

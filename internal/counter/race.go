@@ -277,8 +277,7 @@ func Guarded(name string, f func() error) (err error) {
 	return f()
 }
 
-// recoverTo, deferred by a function that calls the lock under test, sets *err if that call panics. *call names the
-// call.
+// recoverTo, deferred by a function that calls the lock under test, sets *err if that call, named by *call, panics.
 func recoverTo(err *error, call *string) {
 	if p := recover(); p != nil {
 		*err = i18n.Errorf("%s panicked: %v%s", *call, p, panicPlace())

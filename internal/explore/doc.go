@@ -1,6 +1,5 @@
 // Package explore plays every schedule of a lock within bounds: the real lock, the real client library and the wire
-// protocol, against the embedded server, in virtual time. docs/explorer.md explains it to readers who are new to
-// model checking.
+// protocol, against the embedded server, in virtual time. docs/explorer.md explains it to newcomers to model checking.
 //
 //	r := explore.Explore(t, player.World{Lock: steps.Predecessor(), Contenders: 3}, explore.Search{})
 //	if r.Found != nil {

@@ -59,7 +59,8 @@ func (r *Report) String() string {
 	if !r.Complete {
 		end = "not complete"
 	}
-	s := fmt.Sprintf("%s, %d contenders, %d faults: %d schedules", r.World.Name, r.World.Number(), r.World.Faults, r.Schedules)
+	w := r.World
+	s := fmt.Sprintf("%s, %d contenders, %d faults: %d schedules", w.Name, w.Number(), w.Faults, r.Schedules)
 	if r.Cut > 0 {
 		s += fmt.Sprintf(" and %d that repeat one", r.Cut)
 	}

@@ -99,7 +99,7 @@ func WrongFlag(flags *flag.FlagSet, err error) error {
 	}
 	if m := wrongValue.FindStringSubmatch(err.Error()); m != nil {
 		value, _ := strconv.Unquote(m[1])
-		reason := TextOf(flags.Lookup(m[2]).Value.Set(value)).In(Chinese) // the flag says again what is wrong, in both languages
+		reason := TextOf(flags.Lookup(m[2]).Value.Set(value)).In(Chinese) // the flag says it again, in both languages
 		zh := fmt.Sprintf("选项 -%s 的值 %s 无效：%v", m[2], m[1], cmp.Or(reasonsZh[reason], reason))
 		return &Error{Both(err.Error(), zh), nil}
 	}

@@ -82,9 +82,8 @@ func (t *Text) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// Textf puts the same arguments into the English format and into its Chinese. If the Chinese format takes them
-// in another order, it numbers them, as in %[2]s. A Text, or an error that has one, is put into each format in
-// its language.
+// Textf puts the same arguments into the English format and into its Chinese. If the Chinese takes them in another
+// order, it numbers them, as in %[2]s. A Text, or an error that has one, is put into each format in its language.
 func Textf(format string, args ...any) Text {
 	if false {
 		_ = fmt.Sprintf(format, args...) // vet compares the format with the arguments of the callers

@@ -73,7 +73,8 @@ func (s pageSection) hash() string {
 	if s.generated {
 		return ""
 	}
-	text := strings.Join(strings.Fields(generatedCells.ReplaceAllString(s.title+"\n"+strings.Join(s.own, "\n"), "$1")), " ")
+	own := strings.Join(s.own, "\n")
+	text := strings.Join(strings.Fields(generatedCells.ReplaceAllString(s.title+"\n"+own, "$1")), " ")
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))[:8] // enough to notice a change
 }
 
@@ -100,8 +101,7 @@ func generatedLines(page string) map[int]bool {
 	return lines
 }
 
-// sections returns the sections of a page and the anchors of their headings. What is before the first heading is
-// in no section.
+// sections returns the sections of a page and the anchors of their headings. Text before the first heading is in none.
 func sections(page string) (all []pageSection, anchors []string) {
 	fenced, generated := false, generatedLines(page)
 	for i, line := range strings.Split(page, "\n") {

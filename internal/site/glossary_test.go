@@ -144,7 +144,7 @@ func TestChineseFollowsTheGlossary(t *testing.T) {
 			pages++
 			text := site.Read(t, file)
 			require.Empty(t, avoidedWords(text, all), file)
-			if strings.Contains(text, "令牌") && path.Base(file) != "comments.zh-CN.txt" { // whose lines are on the pages of five steps
+			if strings.Contains(text, "令牌") && path.Base(file) != "comments.zh-CN.txt" { // its lines are on five pages
 				require.Equal(t, 1, strings.Count(text, fencingToken), "%s introduces tokens as %s, once", file, fencingToken)
 			}
 		case !articles && !ofPages && !strings.HasSuffix(file, "_test.go") && slices.Contains([]string{".go", ".js", ".json", ".po"}, path.Ext(file)):
@@ -168,8 +168,7 @@ func TestChineseFollowsTheGlossary(t *testing.T) {
 	})
 }
 
-// The handout has a few of the terms in the glossary's words. In its Chinese edition, the Chinese words
-// come first.
+// The handout has a few of the terms in the glossary's words. In its Chinese edition, the Chinese words come first.
 func TestTheHandoutHasTheTermsOfTheGlossary(t *testing.T) {
 	handout := site.Read(t, "docs/teaching/handout.md")
 	handoutZh := site.Read(t, "docs/teaching/handout.zh-CN.md")

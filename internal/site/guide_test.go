@@ -68,8 +68,7 @@ func notInOrder(text string, phrases []string) string {
 	return ""
 }
 
-// requireQuotes asserts that a page has at least so many phrases of each article, in its words
-// and in its order.
+// requireQuotes asserts that a page has at least so many phrases of each article, in its words and in its order.
 func requireQuotes(t *testing.T, page string, atLeast int) {
 	quoted := phrasesOf(site.Read(t, page))
 	require.Equal(t, len(theArticles), len(quoted), "articles with phrases")
@@ -92,8 +91,7 @@ func TestTheGuideQuotesVerbatim(t *testing.T) {
 	})
 }
 
-// Each claim has a verdict, and a test in the file that its row names, or a scene of
-// the lab.
+// Each claim has a verdict, and a test in the file that its row names, or a scene of the lab.
 func TestEveryClaimHasAVerdictAndSomethingThatShowsIt(t *testing.T) {
 	const claims = "docs/claims.md"
 	requireQuotes(t, claims, 4)

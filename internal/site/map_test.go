@@ -93,8 +93,7 @@ func firstSentence(t *testing.T, p goPackage) (text, from string) {
 	return "", ""
 }
 
-// importsOf returns the imports of some files. With -find, which needs no module to be there, go list does not
-// print them.
+// importsOf returns the imports of some files. With -find, which needs no modules, go list does not print them.
 func importsOf(t *testing.T, dir string, files []string) (all []string) {
 	t.Helper()
 	for _, file := range files {
@@ -161,8 +160,8 @@ func inChinese(table, page string) string {
 			own[name] = cellsOf(line)
 		}
 	}
-	users := strings.NewReplacer("the tests of one package", "一个包的测试", "the tests of ", "", " packages", " 个包的测试", "; ", "；",
-		"`, `", "`、`", "a command", "一条命令", "its own tests", "它自己的测试", "used by", "被谁使用")
+	users := strings.NewReplacer("the tests of one package", "一个包的测试", "the tests of ", "", " packages", " 个包的测试",
+		"; ", "；", "`, `", "`、`", "a command", "一条命令", "its own tests", "它自己的测试", "used by", "被谁使用")
 	var b strings.Builder
 	for line := range strings.Lines(table) {
 		row := cellsOf(line)
@@ -174,8 +173,7 @@ func inChinese(table, page string) string {
 	return b.String()
 }
 
-// packagesTable has each package with the packages that import it. In English, the first sentence of its comment says
-// what it is.
+// packagesTable has each package with those that import it. In English, its comment's first sentence says what it is.
 func packagesTable(t *testing.T, lang i18n.Language) string {
 	// With all build tags; and -find, because the modules that these need may not be there.
 	want := "\n" + packageRows(t, goList(t, root, "-find", "-tags=docker,browser", "./..."),

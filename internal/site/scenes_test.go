@@ -67,8 +67,9 @@ func scenesPage(t *testing.T, lang i18n.Language) string {
 		"Here the listing is at its beginning, and the schedule is [the "+
 			"exercise](exercises/_11-break-this-lock/README.md).").In(lang) + "\n")
 	for _, task := range locks.Tasks {
-		_, what, _ := strings.Cut(task.Lock.Title.In(lang), colon)
-		scene(task.Lock.Name, capital(what)+i18n.Textf(", `internal/bugs/listings/%s`. %s", task.Source, task.Lock.Goal.Text).In(lang))
+		l := task.Lock
+		_, what, _ := strings.Cut(l.Title.In(lang), colon)
+		scene(l.Name, capital(what)+i18n.Textf(", `internal/bugs/listings/%s`. %s", task.Source, l.Goal.Text).In(lang))
 	}
 
 	section("Bugs without a scene")
@@ -77,7 +78,8 @@ func scenesPage(t *testing.T, lang i18n.Language) string {
 		if n == nil {
 			continue
 		}
-		fmt.Fprintf(&b, "\n### %s\n\n%s%s%s%s", bug.ID, link(bug), i18n.Text("There is no scene: ").In(lang), n.Why.In(lang), stop)
+		fmt.Fprintf(&b, "\n### %s\n\n%s%s%s%s", bug.ID, link(bug),
+			i18n.Text("There is no scene: ").In(lang), n.Why.In(lang), stop)
 		if n.Near != "" {
 			b.WriteString(space + i18n.Textf("Scene [%s](#%s) shows the same mistake on ZooKeeper.",
 				n.Near, strings.ToLower(n.Near)).In(lang))

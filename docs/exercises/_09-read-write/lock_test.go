@@ -14,7 +14,7 @@ func TestReadersAndWriters(t *testing.T) {
 	locktest.Run(t, suites.ReadWriteSubject{
 		New:          func(conn *zk.Conn, path string) suites.ReadWriteLock { return New(conn, path) },
 		ErrNotLocked: ErrNotLocked,
-		Requests:     func(contenders, waits int) int { return 3*contenders + 2*waits }, // 3 of each, and 2 of each that waits
+		Requests:     func(contenders, waits int) int { return 3*contenders + 2*waits }, // 3 of each, 2 of each that waits
 	})
 }
 

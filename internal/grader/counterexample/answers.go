@@ -58,8 +58,8 @@ func shortened(text string) string {
 }
 
 // labKeys are the keys that the lab writes into the link of a task.
-var labKeys = []string{"lock", "n", "shared", "latency", "seed", "do", "vs", "mode", "kinds", "faults", "packets", "choices",
-	"t", "lang", "speed", "play", "panel"}
+var labKeys = []string{"lock", "n", "shared", "latency", "seed", "do", "vs", "mode", "kinds", "faults", "packets",
+	"choices", "t", "lang", "speed", "play", "panel"}
 
 // openCommand opens the listing of a task in the lab.
 func openCommand(task locks.Task) string { return "go run ./cmd/lab -open -scene " + task.Lock.Name }

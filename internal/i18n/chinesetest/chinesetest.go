@@ -10,7 +10,8 @@ var (
 	// sentence finds three English words in a row.
 	sentence = regexp.MustCompile(`[A-Za-z]['a-z]+,? ['a-z]+,? ['a-z]+.*`)
 	// What may stay in English: commands of a shell,
-	commands = regexp.MustCompile(`go (?:run|test|build) \./[ a-zA-Z0-9*/._-]*|git checkout \S+|(?:insert into|delete from) \w+`)
+	commands = regexp.MustCompile(`go (?:run|test|build) \./[ a-zA-Z0-9*/._-]*|git checkout \S+` +
+		`|(?:insert into|delete from) \w+`)
 	// what Go, a lock or the client library says,
 	messages = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|\bzk: [a-z ]+|runtime error: [a-z ]+`)
 	// the lines of a change, names of nodes and lists of requests, and the requests of a schedule.

@@ -66,7 +66,7 @@ func (b *Builder) texts() ([]byte, error) {
 	return []byte(out.String()), nil
 }
 
-// sources returns the texts of sourceFiles by their paths from the root, with a student's folder in the exercise's place.
+// sources returns the texts of sourceFiles by path from the root, with a student's folder in the exercise's place.
 func (b *Builder) sources() (map[string]string, error) {
 	readFrom := make(map[string]string) // the file that is read for each; "": none is
 	for _, pattern := range sourceFiles {
@@ -138,8 +138,8 @@ func bugTexts(catalogue string) map[string]bugText {
 	return all
 }
 
-// oneLine joins the lines of a paragraph with spaces. Beside Chinese there is none, and a space behind a mark such as 。,
-// which Markdown may need, is removed.
+// oneLine joins the lines of a paragraph with spaces. Beside Chinese there is none, and a space behind a mark
+// such as 。, which Markdown may need, is removed.
 func oneLine(p string) string {
 	return markSpace.ReplaceAllString(strings.ReplaceAll(lineEnd.ReplaceAllString(p, "$1$2"), "\n", " "), "$1")
 }

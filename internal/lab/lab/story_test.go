@@ -119,8 +119,7 @@ func TestEachStoryIsTrue(t *testing.T) {
 	}
 }
 
-// draft writes the stops of a story without their captions: one just after each instant at which the film shows
-// something new.
+// draft writes the stops of a story without captions: one just after each instant at which the film shows a change.
 func draft(f *film.Film) string {
 	var b strings.Builder
 	last := ""
@@ -183,7 +182,7 @@ func wokenForNothing(f *film.Film, by time.Duration) (n int) {
 	return n
 }
 
-const countColumns = "holds, had, done, wait, nodes, told, sent, the last by, at the door, for nothing, ! for a violation"
+const countColumns = "holds, had, done, wait, nodes, told, sent, the last by, at the door, for nothing, !: a violation"
 
 // countsAt has what the captions of an opening count: the holders; how many contenders have had the
 // lock, are done, wait, have nodes and have received an event; how many requests were sent, and by which contender
@@ -357,11 +356,11 @@ func TestWhatIsSaidOfASceneIsWhatItShows(t *testing.T) {
 		assert.Equal(t, l.Goal.Kind, f.Violation.Kind, "%s: the label of the level", l.Name)
 		for i, s := range l.Story.Stops {
 			shown := shownAt(f, s.At)
-			for _, who := range clientsIn(s.Text.In(i18n.Chinese)) {
-				assert.Less(t, int(who[0]-'A'), len(strings.Fields(shown.States)), "%s, stop %d: %s", l.Name, i+1, s.Text.In(i18n.Chinese))
+			en, zh := s.Text.String(), s.Text.In(i18n.Chinese)
+			for _, who := range clientsIn(zh) {
+				assert.Less(t, int(who[0]-'A'), len(strings.Fields(shown.States)), "%s, stop %d: %s", l.Name, i+1, zh)
 			}
-			assert.Equal(t, clientsIn(s.Text.In(i18n.Chinese)), clientsIn(s.Text.String()), "%s, stop %d: %s\n%s", l.Name, i+1,
-				s.Text.String(), s.Text.In(i18n.Chinese))
+			assert.Equal(t, clientsIn(zh), clientsIn(en), "%s, stop %d: %s\n%s", l.Name, i+1, en, zh)
 			compare(fmt.Sprintf("%s, stop %d", l.Name, i+1), f, shown, s.At, s.Text)
 		}
 		if hints := l.Level.Hints; hints != nil {
@@ -381,7 +380,7 @@ func TestWhatIsSaidOfASceneIsWhatItShows(t *testing.T) {
 // of a button of the page.
 func TestAButtonThatIsNamedIsThere(t *testing.T) {
 	b := testenv.Must(os.ReadFile("../page/strings.js"))(t)
-	named := 0
+	inQuotes, named := regexp.MustCompile(`“([^”]+)”`), 0
 	for _, l := range locks.All() {
 		texts := []locks.Text{l.Note}
 		if l.Story != nil {
@@ -390,7 +389,7 @@ func TestAButtonThatIsNamedIsThere(t *testing.T) {
 			}
 		}
 		for _, text := range texts {
-			for _, button := range regexp.MustCompile(`“([^”]+)”`).FindAllStringSubmatch(text.String()+text.In(i18n.Chinese), -1) {
+			for _, button := range inQuotes.FindAllStringSubmatch(text.String()+text.In(i18n.Chinese), -1) {
 				named++
 				assert.Contains(t, string(b), `: "`+button[1]+`"`, "%s: %s", l.Name, text)
 			}

@@ -81,7 +81,7 @@ func playBug(t *testing.T, a locks.Address, s scenes.Bug) {
 		}
 	}
 	require.Equal(t, around(w), around(curedWorld), "the worlds of %s and of its cure", a.Lock)
-	onlyItsKinds := s.Only(curedWorld)                               // other violations than those of the bug are not reported
+	onlyItsKinds := s.Only(curedWorld)                               // violations other than the bug's are not reported
 	r := explore.Explore(t, onlyItsKinds, explore.Search{Limit: 20}) // exploretest explores our locks in full
 	require.Nil(t, r.Found, "%v", r.Found)
 	require.NotContains(t, r.Known, string(player.Outlived)) // a holder without its session, which is reported in Known

@@ -95,8 +95,8 @@ func (s *store) Unlock(context.Context) error {
 	}
 	if err == nil && token < before {
 		return wrongAnswer(player.StaleWrite,
-			"Write with token %d has returned no error, and now Read returns token %d: an old token has written. "+
-				"Compare the tokens again before each Set that is repeated, and return the error of one that is lost", before, token)
+			"Write with token %d has returned no error, and now Read returns token %d: an old token has written. Compare "+
+				"the tokens again before each Set that is repeated, and return the error of one that is lost", before, token)
 	}
 	return err
 }

@@ -96,9 +96,9 @@ func proved(number int, name string, lock player.Subject, w player.World, what T
 		Title: i18n.Both("You cannot win: "+what.String(), "赢不了的关："+what.In(i18n.Chinese)),
 		Note:  "All schedules of this world were played: none breaks the lock.",
 		Scene: &Scene{Lock: name, Contenders: w.Contenders, Seed: 1, Kinds: w.Kinds, Faults: w.Faults},
-		Goal: &Goal{Text: "Break it: make anything go wrong.",
-			Reached: func(*player.Trace) bool { return false }},
-		Level: &Level{Level: level, Number: len(scenes.WithScene) + len(Tasks) + number, Chapter: scenes.Chapters[scenes.CannotWin]},
+		Goal:  &Goal{Text: "Break it: make anything go wrong.", Reached: func(*player.Trace) bool { return false }},
+		Level: &Level{Level: level, Number: len(scenes.WithScene) + len(Tasks) + number,
+			Chapter: scenes.Chapters[scenes.CannotWin]},
 	}
 }
 

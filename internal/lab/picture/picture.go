@@ -69,13 +69,13 @@ func allDone(f *film.Film) (at time.Duration) {
 
 // draw draws the panel from top down, up to the instant end, and returns the top of the next one.
 func (p Panel) draw(b *strings.Builder, lang i18n.Language, top int, end time.Duration) int {
-	f := p.Film
+	f, count := p.Film, p.Film.Counters
 	x := func(at time.Duration) float64 {
 		return left + float64(min(at, end))/float64(end)*(width-left-right)
 	}
 	fmt.Fprintf(b, `<text class="p t" x="12" y="%d">%s</text>`+"\n", top+21, html.EscapeString(p.Title))
 	fmt.Fprintf(b, `<text class="p s" x="%d" y="%d" text-anchor="end">%s</text>`+"\n", width-right, top+21,
-		i18n.Textf("%d requests, %d watch events, %d wake-ups", f.Counters.Requests, f.Counters.Events, f.Counters.Wakeups).In(lang))
+		i18n.Textf("%d requests, %d watch events, %d wake-ups", count.Requests, count.Events, count.Wakeups).In(lang))
 	serverY := top + titleH + 6
 	laneY := make(map[string]int) // by the name of a client or a contender
 	drawLane := func(name string, y int) {
@@ -109,8 +109,8 @@ func (p Panel) draw(b *strings.Builder, lang i18n.Language, top int, end time.Du
 		case "wakeup":
 			fmt.Fprintf(b, `<circle class="woken" cx="%.1f" cy="%d" r="3.2"/>`+"\n", x(m.At), y)
 		case "state":
-			if before := last[m.Who]; before.State == "waits" || before.State == "holds" {
-				fmt.Fprintf(b, `<line class="%s" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/>`+"\n", before.State, x(before.At), x(m.At), y, y)
+			if was := last[m.Who]; was.State == "waits" || was.State == "holds" {
+				fmt.Fprintf(b, `<line class="%s" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/>`+"\n", was.State, x(was.At), x(m.At), y, y)
 			}
 			last[m.Who] = m
 		}
