@@ -26,8 +26,7 @@ const (
 
 // leaseBugsJSON has, for each bug of a leasedLock, the cases of leases that fail it, each with words that the message
 // must contain. A bug is one of broken.Bugs or one of the two above. A leasedLock with the bug "none" fails many cases:
-// its Lost does not close when its session ends, and no method minds its ctx. A case with words is also played without
-// ZKLOCK_TESTS.
+// its Lost does not close when its session ends, and no method minds its ctx. A case with words needs no ZKLOCK_TESTS.
 //
 //go:embed testdata/lease_bugs.json
 var leaseBugsJSON []byte

@@ -521,8 +521,8 @@ func NoPermission(w *World) {
 		w.WaitFor(10*time.Minute, func() bool { return len(result) > 0 || s.Sleeps() })
 		if !w.goesOn(result, s) { // else it waits for an event that the server will not send
 			err := w.Result(result, "Lock without permission")
-			w.HasError(err, "a waiter may not read the holder's node, or the queue, and its Lock returns no error while another "+
-				"contender holds the lock: two holders")
+			w.HasError(err, "a waiter may not read the holder's node, or the queue, and its Lock returns no error while "+
+				"another contender holds the lock: two holders")
 			w.ErrorIs(err, zk.ErrNoAuth, "Lock and TryLock without permission must return an error that wraps the client's")
 			w.namesTheLock(err)
 		}

@@ -395,8 +395,8 @@ func (w *contexts) answeredLate(n int) {
 	time.AfterFunc(late, w.Server.HoldReply(stage.Number(p.s, n)).Release)
 	w.begin(p)
 	w.NoError(w.Result(p.result, "Lock, one of whose requests is answered late,"),
-		"request %d of a contender, %v, was answered after %v, its ctx goes on, and Lock fails: only the end of ctx ends its "+
-			"wait", n, stage.LastRequest(p.s, n), late)
+		"request %d of a contender, %v, was answered after %v, its ctx goes on, and Lock fails: only the end of ctx ends "+
+			"its wait", n, stage.LastRequest(p.s, n), late)
 	w.UnlockErr(p, i18n.Same("Unlock")) // a lease may have been lost meanwhile
 	p.s.Conn.Close()
 }
@@ -415,8 +415,8 @@ func (c *endingAtLook) Err() error {
 	return c.Context.Err()
 }
 
-// givesUpAtOnce ends ctx when the holder's node has gone, just before the waiter has the lock. Every second time it ends
-// when the lock looks at ctx: at the first look after that, then at the second, and so on, up to more than a lock takes.
+// givesUpAtOnce ends ctx when the holder's node has gone, just before the waiter has the lock. Every second time it
+// ends when the lock looks at ctx: at the first look after that, then the second, and so on, to more than a lock takes.
 func givesUpAtOnce(w *contexts) {
 	for i := range 40 {
 		holder, holderSession := w.holder()

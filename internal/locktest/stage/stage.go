@@ -506,7 +506,7 @@ func (w *Stage) Rest() {
 	}
 }
 
-// NoGoroutines fails if a goroutine of the lock is left though its client has long been connected. It skips a real server.
+// NoGoroutines fails if the lock has left a goroutine though its client has long been connected. It skips real servers.
 func (w *Stage) NoGoroutines() {
 	if w.Server != nil && !w.waitForLock(afterwards) {
 		w.Failf(
