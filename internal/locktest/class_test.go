@@ -62,8 +62,8 @@ func (q question) edit(t *testing.T, lock string) string {
 				after.WriteString(strings.TrimPrefix(line, "+"))
 			}
 		}
-		require.Equal(t, 1, strings.Count(lock, before.String()), "question %d of %s: lock.go must have these lines once:\n%s",
-			q.number, q.step, before.String())
+		require.Equal(t, 1, strings.Count(lock, before.String()),
+			"question %d of %s: lock.go must have these lines once:\n%s", q.number, q.step, before.String())
 		lock = strings.Replace(lock, before.String(), after.String(), 1)
 	}
 	return lock

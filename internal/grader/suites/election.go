@@ -466,8 +466,8 @@ func longTerm(w *election) {
 		w.Server.Touch(w.Path + "/" + node)
 	}
 	time.Sleep(20 * time.Minute)
-	w.NoError(leader.ctx.Err(), "nothing has happened for 20 minutes, but that somebody has written the data of the leader's "+
-		"node again, and its ctx has ended: show often enough that the session lives, whose timeout is %v", w.timeout)
+	w.NoError(leader.ctx.Err(), "nothing has happened for 20 minutes, but that somebody has written the data of the "+
+		"leader's node again, and its ctx has ended: show often enough that the session lives, whose timeout is %v", w.timeout)
 	w.NoError(w.write(leader.candidate, leader.term, "by a"),
 		"somebody has written the data of the leader's node again, and Write fails")
 	w.mustNotLead(next, "another candidate leads")

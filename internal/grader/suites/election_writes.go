@@ -60,11 +60,12 @@ func writes(w *election) {
 	again.resign(nil)
 	w.Result(again.result, "Lead, whose function has returned,") // its node may still be there
 	w.Rest()
-	w.mustBeRefused(w.write(again.candidate, again.term, "late"), "a candidate that has resigned, and could not reach a server,")
+	w.mustBeRefused(w.write(again.candidate, again.term, "late"),
+		"a candidate that has resigned, and could not reach a server,")
 	last := w.campaign("the same candidate, once more,", again.candidate, again.s)
 	w.Rest()
-	w.False(last.term == again.term, "a candidate has resigned, and could not reach a server; it leads once more, and its "+
-		"term is the old one: a late write of that term passes; make a node for each Lead")
+	w.False(last.term == again.term, "a candidate has resigned, and could not reach a server; it leads once more, and "+
+		"its term is the old one: a late write of that term passes; make a node for each Lead")
 	last.resign(nil)
 	w.Expire(again.s)
 }
@@ -167,10 +168,10 @@ func (w *election) writeAtOnce(leader *campaign) {
 		results[i] = w.Aside("Write", func() error { return leader.candidate.Write(leader.term, name(i), []byte(name(i))) })
 	}
 	for i, result := range results {
-		w.NoError(w.Result(result, i18n.Same("Write")), "goroutines of the leader write at once, some of them the same node, and "+
-			"Write fails: check the leader's node, and set the data whatever its version is (-1)")
+		w.NoError(w.Result(result, i18n.Same("Write")), "goroutines of the leader write at once, some of them the same node, "+
+			"and Write fails: check the leader's node, and set the data whatever its version is (-1)")
 		data, _, _ := admin.Get(name(i))
-		w.Equal(name(i), string(data), "goroutines of the leader write at once, and a Write returns no error, and its data is not "+
-			"there: each Write must send its own data")
+		w.Equal(name(i), string(data), "goroutines of the leader write at once, and a Write returns no error, and its data is "+
+			"not there: each Write must send its own data")
 	}
 }

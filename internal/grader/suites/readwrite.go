@@ -352,8 +352,8 @@ func readWriteRequests(w *readWrite) {
 			w.Rest()
 			woken += int(all[i].s.Tap.Counts().Events)
 		}
-		w.Equal(c.waits, woken, "the queue %s, which leaves in the order %v, is sent another number of watch events than its "+
-			"%d waits need: a reader watches the nearest writer before it, a writer the node just before its own, and nobody "+
+		w.Equal(c.waits, woken, "the queue %s, which leaves in the order %v, is sent another number of watch events than "+
+			"its %d waits need: a reader watches the nearest writer before it, a writer the node just before its own, and nobody "+
 			"the list", c.queue, c.leave, c.waits)
 		requests := stage.RequestsOf(sessions...)
 		w.Equal(w.subject.Requests(len(all), c.waits), len(requests), "the queue %s, which leaves in the order %v, sends "+
@@ -372,8 +372,7 @@ func recipesNodes(w *readWrite) {
 		require.NoError(w, err)
 		return node
 	}
-	recipe := i18n.Text("; " +
-		"the recipe names the nodes read- and write-, so that programs of different authors share a lock")
+	recipe := i18n.Text("; the recipe names the nodes read- and write-, so that programs of different authors share a lock")
 	theirs := create("read-")
 	reader, writer := w.reader("a reader"), w.writer("a writer")
 	w.enters(reader, i18n.Textf("while another program's reader holds the lock%s", recipe))

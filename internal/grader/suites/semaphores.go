@@ -187,7 +187,7 @@ func manyPermits(w *semaphoreWorld) {
 			w.empty(slices.Concat(all[:permits/2], all[permits/2+1:permits-1], all[permits:]))
 		})(w)
 	}
-	for _, permits := range []int{1 << 16, math.MaxInt/2 + 1, math.MaxInt} { // in 16 bits the first is 0, and in 32 the second
+	for _, permits := range []int{1 << 16, math.MaxInt/2 + 1, math.MaxInt} { // in 16 bits the first is 0, in 32 the second
 		with(permits, (*semaphoreWorld).hugePermits)(w)
 	}
 }
@@ -326,8 +326,8 @@ func placeRequests(w *semaphoreWorld) {
 		}
 		requests := stage.RequestsOf(sessionsOf(all)...)
 		most := w.subject.Requests(w.permits, len(all))
-		w.True(len(requests) <= most, "%d contenders for %d places that arrive one by one send %d requests in all, and %d at most were "+
-			"predicted (%s)", len(all), w.permits, len(requests), most, locktest.ByKind(requests))
+		w.True(len(requests) <= most, "%d contenders for %d places that arrive one by one send %d requests in all, and "+
+			"%d at most were predicted (%s)", len(all), w.permits, len(requests), most, locktest.ByKind(requests))
 	}
 	w.NothingLeft()
 }

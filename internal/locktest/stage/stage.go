@@ -325,8 +325,8 @@ func (w *Stage) watched(watch zkserver.Watch) i18n.Text {
 			"a contender watches %s, which has gone: the event is lost, for the node went before the watch was set; use one "+
 				"request that looks and sets the watch (GetW), and look again if it finds no node", name)
 	case !watch.Children && watch.Path == w.Path && w.Queue:
-		return i18n.Textf(
-			"a contender watches %s, the parent: a release does not change the parent's data; watch the node before its own, or the list of the children", name)
+		return i18n.Textf("a contender watches %s, the parent: a release does not change the parent's data; "+
+			"watch the node before its own, or the list of the children", name)
 	case watch.Children:
 		return i18n.Textf("a contender watches the children of %s", name)
 	}
