@@ -188,8 +188,8 @@ func eachFindsItsOwn(w *World) {
 		for j := i + 1; j < n; j++ {
 			if len(results[j]) > 0 {
 				w.NoError(<-results[j], "%s, and Lock of %s fails", what, stage.Contender(j))
-				w.Failf(
-					"%s, and %s has got the lock while %s holds it: two holders; %s", what, stage.Contender(j), stage.Contender(i), own)
+				w.Failf("%s, and %s has got the lock while %s holds it: two holders; %s",
+					what, stage.Contender(j), stage.Contender(i), own)
 			}
 		}
 		w.NoError(w.UnlockErr(l, i18n.Same("Unlock")), "%s, and Unlock of %s fails; %s", what, stage.Contender(i), own)

@@ -276,7 +276,7 @@ func (p schedulePlan) run(c *runner.Case, s player.Subject) {
 	}
 	p.world.Lock = s
 	p.world.Tagged = p.world.Shared && s.Alone                  // else goroutines that send equal requests at once get each other's answers
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(256 << 20)) // bytes, until this returns: the explorer leaves much garbage
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(256 << 20)) // bytes, until this returns: the explorer leaves garbage
 	result := explore.Explore(c.T, p.world, p.Search)
 	found := result.Found
 	if found == nil {

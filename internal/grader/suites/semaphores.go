@@ -288,7 +288,7 @@ func placeWakeUps(w *semaphoreWorld) {
 	const waiting = 9
 	all := w.fill(waiting)
 	sessions := sessionsOf(all)
-	done, inside := map[int]bool{0: true, 1: true, 2: true}, []int{0, 1, 2} // the three permits; one that is done waits no longer
+	done, inside := map[int]bool{0: true, 1: true, 2: true}, []int{0, 1, 2} // three permits; a done one waits no longer
 	for i := range waiting {
 		before := locktest.Events(sessions, done)
 		last := len(inside) - 1 // if the contender that came last leaves, most are woken
