@@ -274,30 +274,40 @@ func lockFailsForOne(w *owners) {
 	w.NothingLeft()
 }
 
-// lockDuringUnlock calls Lock or TryLock while the answer to the last Unlock is late or, the third time, lost.
+// lockDuringUnlock calls Lock or TryLock while the answer to the last Unlock is an error, late or, the last time, lost.
 func lockDuringUnlock(w *owners) {
 	open, s := w.mutex()
 	owner := open("owner")
 	lock := func() (bool, error) { return true, owner.Lock() }
-	for i, call := range []func() (bool, error){lock, owner.TryLock, lock} { // the last time the answer is lost
+	for i, call := range []func() (bool, error){lock, lock, owner.TryLock, lock} {
 		w.MustLock(owner, "the owner")
 		nodes := w.Nodes()
-		held := w.Server.HoldReply(stage.Sent(s, jute.OpDelete))
+		held := w.Server.HoldReply(stage.Sent(s, jute.OpExists))
+		go s.Exists("/") // each answer waits for the one before
+		synctest.Wait()
+		if i == 0 {
+			w.Server.Fail(jute.ErrRuntimeInconsistency, stage.Sent(s, jute.OpDelete))
+		}
 		unlocked := w.Aside("Unlock", owner.Unlock)
-		w.Hit(held, "the request is sent")
+		synctest.Wait()
 		ok := false
 		result := w.Aside("Lock", func() (err error) {
 			ok, err = call()
 			return err
 		})
 		synctest.Wait()
-		if i == 2 {
+		if i == 3 {
 			require.True(w, w.Server.Cut(s.ID))
 		}
 		held.Release()
 		failed := w.Result(unlocked, "the last Unlock") != nil
+		w.Rest()
+		if failed && len(result) == 0 { // it waits for another Unlock
+			w.UnlockErr(owner, "Unlock, called again,")
+		}
 		err := w.Result(result, "Lock of an owner during its last Unlock")
 		if !ok || failed && err != nil {
+			w.UnlockErr(owner, "Unlock, called again,")
 			continue // TryLock does not wait, and an Unlock that has failed must be called again
 		}
 		w.NoError(err, "Lock of an owner during its last Unlock fails")
@@ -305,7 +315,7 @@ func lockDuringUnlock(w *owners) {
 		w.NotEmpty(now, "an owner that locks during its last Unlock holds the lock without a node, so that the next "+
 			"contender gets in: two holders")
 		w.Len(now, 1, "an owner that locks during its last Unlock leaves a node behind")
-		w.NotEqual(nodes, now, "the node must be a new one")
+		w.True(failed || !slices.Equal(nodes, now), "the node must be a new one")
 		w.Unlock(owner, "the owner, once more,")
 		if failed {
 			w.UnlockErr(owner, "Unlock, called again,") // which may have been counted, or not

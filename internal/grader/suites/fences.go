@@ -388,7 +388,12 @@ func (w *fences) troubledWrite() {
 		}
 		time.Sleep(2 * time.Minute) // by then the clients are connected again
 		w.mustPass(r, 33, "again", "the holder tries again")
-		ts.Delete(w.at, -1)
+		held := w.Server.Hold(stage.Number(otherSession, 2)) // if a Read sends so many
+		time.AfterFunc(time.Second, func() { ts.Delete(w.at, -1); held.Release() })
+		_, _, err = other.Read()
+		time.Sleep(2 * time.Second)
+		w.NoError(err, "somebody has deleted the node between two requests of Read, and Read fails: "+
+			"a node that is not there counts as never written")
 		const what i18n.Text = "the client has been cut off, or has a new session, " +
 			"then somebody has deleted the node, and another process of the store has written"
 		for token := int64(41); token < 45; token++ { // each time the node has a version that it has had before
