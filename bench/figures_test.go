@@ -318,6 +318,7 @@ var labels = map[string][]string{
 		"[1 naive](01-naive-ephemeral/)", "[2 herd](02-herd-effect/)", "[3 predecessor](03-sequential-predecessor/)",
 		"[4 reentrant](04-reentrant/)", "[5 timeout](05-timeout/)",
 		"before its own | 1 | A", "may lock again | 1 | A", "late writes | 1 | A", // peers_test.go
+		"with 20 clients, in a browser", // the scene's address, which internal/lab/browser opens
 		"微盟40w总包面试问题", "史上最全) (7)",
 	},
 	"../docs/benchmark.md": {
