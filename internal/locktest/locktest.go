@@ -116,12 +116,8 @@ type (
 
 // The levels, and the groups of cases.
 const (
-	Full     = stage.Full
-	Basic    = stage.Basic
-	Safety   = stage.Safety
-	Liveness = stage.Liveness
-	Faults   = stage.Faults
-	Cost     = stage.Cost
+	Full, Basic                    = stage.Full, stage.Basic
+	Safety, Liveness, Faults, Cost = stage.Safety, stage.Liveness, stage.Faults, stage.Cost
 )
 
 // What locks with leases need; package leases describes it.

@@ -2,6 +2,8 @@ package exploretest
 
 import (
 	"context"
+	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -21,32 +23,17 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
+//go:embed testdata/bugs.json
+var bugsJSON []byte
+
 // bugs are the bugs that the explorer must find, with the kinds of violation of which it must report
 // one. Those without a constant of this file are package broken's.
-var bugs = map[string][]player.Kind{
-	"everybody is first":          {player.TwoHolders, player.Overtaken},
-	"the last to come goes first": {player.TwoHolders, player.Overtaken},
-	"no look after waking":        {player.TwoHolders, player.Overtaken},
-	"gone before it is watched":   {player.TwoHolders, player.Overtaken},
-	"look first, watch later":     {player.Hang},
-	"every child is a contender":  {player.Hang},
-	"TryLock leaves its node":     {player.NodeLeft, player.Hang},
-	"no clean-up after an error":  {player.NodeLeft, player.Hang},
-	"clean-up is tried once":      {player.NodeLeft, player.Hang},
-	"not ephemeral":               {player.NodeMissing},
-	"Unlock hides its error":      {player.HidesLoss},
-	"Unlock deletes the first":    {player.ForeignDelete},
-	"Unlock asks nobody":          {player.Failure},
-	broken.ParentsOfOthers:        {player.Failure},
-	"works once":                  {player.Failure},
-	broken.IgnoresError:           {player.TwoHolders, player.Overtaken},
-	ignoresEnd:                    {player.Hang, player.Endless},
-	panics:                        {player.Crash},
-	watches:                       {player.WatchLeft},
-	starts:                        {player.GoroutineLeft},
-	firstUnlock:                   {player.TwoHolders},
-	neverAgain:                    {player.Failure},
-}
+var bugs = func() (all map[string][]player.Kind) {
+	if err := json.Unmarshal(bugsJSON, &all); err != nil {
+		panic("bugs.json: " + err.Error())
+	}
+	return all
+}()
 
 // The bugs of reentrantBug.
 const (

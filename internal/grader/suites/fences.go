@@ -218,10 +218,10 @@ func goroutinesAtOnce(w *fences) {
 		"token must stay, and an old token has written; check the token and store it with the value in one step", n))
 }
 
-// inBetween holds back each request of a Write in turn; meanwhile another process of the store writes with another token.
-// If that is 0 or less, somebody deletes the node; and if it is less, the other process writes before the next request.
-// It does so with a node that exists and with one that does not. Then it calls then with the result of the Write that
-// was held back.
+// inBetween holds back each request of a Write in turn; meanwhile another process of the store writes with another
+// token. If that is 0 or less, somebody deletes the node; and if it is less, the other process writes before the next
+// request. It does so with a node that exists and with one that does not. Then it calls then with the result of the
+// Write that was held back.
 func (w *fences) inBetween(token, other int64, then func(r Register, what i18n.Text, err error)) {
 	for _, exists := range []bool{true, false} {
 		for n := 1; w.GoesOn(n); n++ {

@@ -13,7 +13,8 @@ var (
 	commands = regexp.MustCompile(`go (?:run|test|build) \./[ a-zA-Z0-9*/._-]*|git checkout \S+` +
 		`|(?:insert into|delete from) \w+`)
 	// what Go, a lock or the client library says,
-	messages = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|\bzk: [a-z ]+|runtime error: [a-z ]+`)
+	messages = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|\bzk: [a-z ]+|runtime error: [a-z ]+` +
+		`|context deadline exceeded|unexpected end of JSON input`)
 	// the lines of a change, names of nodes and lists of requests, and the requests of a schedule.
 	code     = regexp.MustCompile(`^\s*[-+] .*|现有的节点：.*|\[[^\]]*\]`)
 	requests = regexp.MustCompile(`\b(?:lose request|lose reply|request|reply|event) +\w+ \S+|\bnode is set\b`)
