@@ -146,8 +146,7 @@ func phases(n int) (all []int) {
 	return all
 }
 
-// An outagePause stops a server, as SIGSTOP does: connections are accepted, and what clients send is kept and not
-// carried out.
+// An outagePause stops a server, as SIGSTOP does: it accepts connections and keeps what clients send, until it goes on.
 type outagePause struct {
 	follower bool         // it is not stopped itself: it says that it follows, and its leader, which is stopped, carries nothing out
 	over     atomic.Value // a chan struct{}, closed at the end of the pause

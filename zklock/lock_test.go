@@ -132,6 +132,7 @@ func TestSuitesWithCaching(t *testing.T) {
 		"a holder whose node is deleted is notified":                                `"zklock: the lock was lost" in chain but got nil`,
 		"an Unlock that fails can be tried again":                                   "Unlock sends no request",
 		"an owner whose Unlock has failed does not get in without a node":           "the last Unlock of an owner sends no delete",
+		"a Lock during the last Unlock of its owner makes a new node":               "the node must be a new one",
 		"Unlock returns though no server answers and the node goes later":           `"context deadline exceeded" in chain but got nil`,
 		"Unlock of a holder that is cut off is not carried out in the next session": `"zklock: the lock was lost" in chain but got nil`,
 	}

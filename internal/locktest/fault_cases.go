@@ -248,7 +248,9 @@ func ErrorOnTheWay(w *World) {
 	time.AfterFunc(4*time.Second, w.CutOff(w.Server.LoseRequest, s, jute.OpConnect))
 	w.Unlock(holder, "the holder")
 	if w.Result(result, "Lock, when no server can be reached for four seconds after it has waited,") == nil {
-		w.unlockLast(waiter, "the waiter")
+		w.Unlock(waiter, "the waiter")
+		w.Rest()
+		w.NothingLeft()
 		return
 	}
 	w.Rest()

@@ -241,8 +241,7 @@ func (w *Stage) Waits(ch <-chan error, s *Session, name i18n.Text) {
 	}
 }
 
-// Sleeps waits until a contender that must wait sleeps on a watch, or in reports that it has got the lock. It fails if
-// neither happens.
+// Sleeps waits until a contender that must wait sleeps on a watch, or in says that it has the lock; otherwise it fails.
 func (w *Stage) Sleeps(s *Session, name i18n.Text, in func() bool) {
 	before := s.Tap.Counts().Total()
 	if bubble.Until(w.settle, func() bool { return in() || s.Sleeps() }) {
