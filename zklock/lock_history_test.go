@@ -86,10 +86,12 @@ func (h *history) nowLocked() int64 {
 func (h *history) isCachedLocked(name string) bool {
 	leases, hadSome := 0, false
 	for _, o := range h.ops {
+		if o.ret == never { // its client may be about to write its token, without the mutex
+			continue
+		}
 		held := h.holds[o.token]
-		ended := o.ret != never // only then its token is known
 		switch {
-		case !ended || held == nil || held.node != historyPath+"/"+name: // is not about the node
+		case held == nil || held.node != historyPath+"/"+name: // is not about the node
 		case o.kind == opUnlock:
 			leases--
 		case o.kind != opLost && o.err == nil:

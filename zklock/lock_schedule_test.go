@@ -229,10 +229,8 @@ func (c *client) ctx() (context.Context, context.CancelFunc) {
 func (c *client) lock() leaseUnderTest {
 	ctx, cancel := c.ctx()
 	defer cancel()
-	try, k := c.r.IntN(3) == 0, opLock
-	if try {
-		k = opTryLock
-	}
+	k := []kind{opTryLock, opLock, opLock}[c.r.IntN(3)] // a third of the calls do not wait
+	try := k == opTryLock
 	o := c.begin(k, c.lane, c.owner.String(), 0)
 	if c.caches && try {
 		c.mu.Lock()
