@@ -80,7 +80,7 @@ func TestANodeIsKeptAfterFiveInARow(t *testing.T) {
 		keptAfter(5)
 		alone(2, d/10) // it serves three holds, which is little: twice as many nodes are needed now
 		tb.lockAndUnlock(other)
-		time.Sleep(18 * (d + d/10)) // until it has been quiet for twice the time between the two visits of the other one
+		time.Sleep(18 * (d + d/10)) // of virtual time: twice that between the two visits of the other one
 		keptAfter(9)
 		alone(3, d/10) // it serves four, which is not
 		tb.lockAndUnlock(other)

@@ -46,7 +46,7 @@ type serverTest struct {
 // onServer plays a test on an embedded server of its own.
 func onServer(t *testing.T, play func(tb *serverTest)) {
 	bubble.Test(t, func(t *testing.T) {
-		t.Cleanup(func() { time.Sleep(time.Minute) })                // until goroutines that try again notice the closed client
+		t.Cleanup(func() { time.Sleep(time.Minute) })                // of virtual time: goroutines see the closed client
 		play(&serverTest{t, zkserver.Run(t, zkserver.WithEpoch(3))}) // an epoch makes zxids of more than 32 bits
 	})
 }
@@ -409,7 +409,7 @@ func narrow(size int, each time.Duration) func(net.Conn) net.Conn {
 	return func(nc net.Conn) net.Conn {
 		return patient{bubble.Through(nc, bubble.Way{}, bubble.Way{Packet: func(packet []byte) []byte {
 			pieces := (len(packet) + size - 1) / size
-			time.Sleep(each * time.Duration(pieces))
+			time.Sleep(each * time.Duration(pieces)) // of virtual time, on the way
 			return packet
 		}})}
 	}

@@ -182,8 +182,8 @@ func (a *app) say(format string, args ...any) string {
 	return i18n.Textf(format, args...).In(a.language)
 }
 
-// page returns the name of a page of an exercise in the reader's language: README.md is README.zh-CN.md in Chinese. It
-// is the English name if there is no such page.
+// page returns the name of a page of an exercise in the reader's language: README.md is README.zh-CN.md in Chinese. A
+// page that is not there in that language keeps its English name.
 func (a *app) page(e *exercise, name string) string {
 	twin := a.language.Page(name)
 	if _, err := os.Stat(filepath.Join(e.dir(a.root), twin)); err == nil {

@@ -120,7 +120,7 @@ func TestWatchOutlivesAFileThatIsAway(t *testing.T) {
 		time.Sleep(2 * poll) // of virtual time: it has looked again
 		synctest.Wait()
 		require.NotContains(t, out.String(), "no Go files", "it is away for a moment only")
-		time.Sleep(20 * poll) // twice as long as watch waits before it says so
+		time.Sleep(20 * poll) // of virtual time: twice as long as watch waits before it says so
 		synctest.Wait()
 		require.Equal(t, 1, strings.Count(out.String(), "no Go files"))
 

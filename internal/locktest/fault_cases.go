@@ -22,8 +22,7 @@ func ExpiredWaiter(w *World) {
 	}
 }
 
-// expiredWaiter has the session of a waiter end. It returns the error of the waiter's Lock, nil
-// if Lock has outlived the session.
+// expiredWaiter has the session of a waiter end. It returns the error of its Lock, nil if Lock outlives the session.
 func expiredWaiter(w *World) error {
 	holder, _ := w.holder()
 	waiter, s, result := w.waiter()
@@ -227,7 +226,8 @@ func (w *World) spoilers() []spoiler {
 		{what: "is carried out, and its reply is lost with the connection", fault: w.Server.LoseReply, onlyBreaks: true},
 	}
 	if w.Subject.Queue { // a lock without a queue has nothing to clean up
-		spoilers = append(spoilers, spoiler{what: "fails, and the first try to clean up, or its reply, is lost with its connection", fault: fail, cleanUpIsLost: true})
+		spoilers = append(spoilers, spoiler{fault: fail, cleanUpIsLost: true,
+			what: "fails, and the first try to clean up, or its reply, is lost with its connection"})
 	}
 	return spoilers
 }

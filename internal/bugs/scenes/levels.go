@@ -11,7 +11,7 @@ import (
 type Level struct {
 	Name    Text                 `json:"name"`           // does not say what is wrong
 	Intro   Text                 `json:"intro"`          // what the code promises, and what may happen; not the solution
-	Hints   []Text               `json:"hints"`          // one at a time; the last makes Plays choices of the Way. None if there is no choice
+	Hints   []Text               `json:"hints"`          // one at a time; the last makes Plays choices of the Way; empty if the scene has no choices
 	Victory Text                 `json:"victory"`        // what happened, why the code let it happen, and the rule to take away
 	Else    map[player.Kind]Text `json:"else,omitempty"` // what is said of another violation than that of the goal
 	// Route is the solution as a person plays it, clients in the order A, B, C. Nil: it is the scene's schedule.

@@ -82,8 +82,8 @@ func (w *Player) checkNodesLocked() {
 	for _, c := range w.Clients {
 		var inside []string
 		for _, k := range c.Contenders {
-			sessionHolds := !k.Lost && k.held == c.Conn.SessionID() && w.sessionLives(k.held)
-			if k.State != Inside || !sessionHolds || k.notified() {
+			sessionHolds := func() bool { return !k.Lost && k.held == c.Conn.SessionID() && w.sessionLives(k.held) }
+			if k.State != Inside || !sessionHolds() || k.notified() {
 				continue
 			}
 			if o := w.owner(k.Name); !slices.Contains(inside, o) {

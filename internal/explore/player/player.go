@@ -27,7 +27,7 @@ type Player struct {
 	free  bool          // no goroutine is kept waiting: the world is set up or taken down
 	Turn  int           // the number of the action
 	stir  chan struct{} // has room for one: something has happened since DrainStir
-	Paced bool          // only the film of the schedule is needed, and there is no log
+	Paced bool          // only the film of the schedule is needed, and no log is kept
 	// In a paced run: something has changed since the contenders were checked (Unnoted), or since the packets got
 	// their instants (Unscheduled). Both take a while with a hundred contenders, and most packets concern one of them.
 	Unnoted, Unscheduled bool

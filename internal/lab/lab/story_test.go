@@ -357,8 +357,8 @@ func TestWhatIsSaidOfASceneIsWhatItShows(t *testing.T) {
 		for i, s := range l.Story.Stops {
 			shown := shownAt(f, s.At)
 			en, zh := s.Text.String(), s.Text.In(i18n.Chinese)
-			for _, who := range clientsIn(zh) {
-				assert.Less(t, int(who[0]-'A'), len(strings.Fields(shown.States)), "%s, stop %d: %s", l.Name, i+1, zh)
+			for _, client := range clientsIn(zh) {
+				assert.Less(t, int(client[0]-'A'), len(strings.Fields(shown.States)), "%s, stop %d: %s", l.Name, i+1, zh)
 			}
 			assert.Equal(t, clientsIn(zh), clientsIn(en), "%s, stop %d: %s\n%s", l.Name, i+1, en, zh)
 			compare(fmt.Sprintf("%s, stop %d", l.Name, i+1), f, shown, s.At, s.Text)
