@@ -375,7 +375,7 @@ func TestTheFormulasOfTheStepsAreThoseOfTheirTests(t *testing.T) {
 	require.Equal(t, []string{handOver[1], handOver[0]}, found(t, page, `no\s+longer than (\d+) ms(?s:.*) a node for (\d+) holds`))
 	require.Equal(t, found(t, "../zklock/internal/client/proof.go", `timeout \* (\d+) / (\d+)`),
 		found(t, page, `: (\d+)/(\d+) of the session timeout`))
-	require.Equal(t, found(t, "../zklock/lock_cost_test.go", `LessOrEqual\(t, float64\(sum\(sent\)\)/n, (.*?),`),
+	require.Equal(t, found(t, "../zklock/lock_cost_test.go", `LessOrEqual\(tb, float64\(sum\(sent\)\)/n, (.*?),`),
 		found(t, page, `at most \*\*(.*?) N\*\*`))
 }
 

@@ -11,23 +11,19 @@ import (
 	"example.com/zklock/zklock/internal/record"
 )
 
-// A node may stay when nobody holds the lock any more: the next Lock of its Mutex then
-// sends nothing. It goes when another contender comes, of which a watch on the parent
-// tells. The lock managers of clusters keep a lock in this way until another machine asks
-// for it: the blocking AST of VMS's distributed lock manager, and of OCFS2 and GFS2.
+// A node may stay when nobody holds the lock any more: the next Lock of its Mutex then sends nothing. It goes when
+// another contender comes, of which a watch on the parent tells. The lock managers of clusters keep a lock in this way
+// until another machine asks for it: the blocking AST of VMS's distributed lock manager, and of OCFS2 and GFS2.
 //
-// A node is cached if its entry is idle. A hold that follows is as safe as one after a
-// hand-over: the node was in the queue all the time, and is the first; its session is proved
-// all the time, and its clock runs. The watch does not matter for that: if its event is
-// late, another contender waits longer.
+// A node is cached if its entry is idle. A hold that follows is as safe as one after a hand-over: the node was in the
+// queue all the time, and is the first; its session is proved all the time, and its clock runs. The watch does not
+// matter for that: if its event is late, another contender waits longer.
 
-// WithCaching keeps the node of the Mutex for up to d after an Unlock, as long as no other
-// contender comes, so that the next Lock sends nothing. It is for a lock that one process
-// takes again and again, nearly alone: a scheduler, or the owner of a shard. The Mutex
-// begins when it has made five nodes in a row, each within d of the release before it and
-// with nobody in between, and later if that was of little use. By default d is 0, and no
-// node is kept. More than a third of the session timeout is hardly worth it: the proof of
-// the session goes on, and costs as much as a lock.
+// WithCaching keeps the node of the Mutex for up to d after an Unlock, as long as no other contender comes, so that the
+// next Lock sends nothing. It is for a lock that one process takes again and again, nearly alone: a scheduler, or the
+// owner of a shard. The Mutex begins when it has made five nodes in a row, each within d of the release before it and
+// with nobody in between, and later if that was of little use. By default d is 0, and no node is kept. More than a
+// third of the session timeout is hardly worth it: the proof of the session goes on, and costs as much as a lock.
 //
 // While nobody else is in the queue, a node serves up to 1024 holds, in place of what
 // WithHandOver says. What else differs:

@@ -1,3 +1,5 @@
+// Tests of WithCaching: when a Mutex keeps a node that nobody holds, and when it gives that node up. helpers_test.go
+// has the helpers.
 package zklock_test
 
 import (
@@ -43,10 +45,10 @@ func (tb *serverTest) requireNotCached(m *zklock.Mutex) {
 	require.Zero(tb, m.Stats().Cached)
 }
 
-// ourClient makes a Mutex that keeps every node and whose requests are counted, and its client.
-func (m *meter) ourClient() (*zklock.Mutex, *zk.Conn) {
-	conn := m.connectWith(ensemble.Options{Tap: m.tap})
-	return m.mutex(conn, cacheAlways...), conn
+// countedCachingMutex makes a Mutex that keeps every node and whose requests are counted, and its client.
+func (tb *meter) countedCachingMutex() (*zklock.Mutex, *zk.Conn) {
+	conn := tb.connectWith(ensemble.Options{Tap: tb.tap})
+	return tb.mutex(conn, cacheAlways...), conn
 }
 
 // A node is kept if it is the fifth in a row: each was made soon after the release before it, with nobody in between.
@@ -120,10 +122,10 @@ func TestTryLockBesideAProcessThatCaches(t *testing.T) {
 				if caches {
 					options = append(options, zklock.WithCaching(10*c.every))
 				}
-				ours := tb.mutex(tb.connectAs(ordinary{wrap: distant(4 * time.Millisecond)}), options...)
-				other := tb.mutex(tb.connectAs(ordinary{wrap: distant(2 * time.Millisecond)}))
+				ours := tb.mutex(tb.connectOrdinary(ordinary{wrap: distant(4 * time.Millisecond)}), options...)
+				other := tb.mutex(tb.connectOrdinary(ordinary{wrap: distant(2 * time.Millisecond)}))
 				ctx, stop := context.WithCancel(context.Background())
-				ended := aside(func() error {
+				ended := inBackground(func() error {
 					for ctx.Err() == nil {
 						tb.lockAndUnlock(ours)
 						time.Sleep(c.every)
@@ -157,7 +159,7 @@ func TestAnotherContenderTakesACachedNodeAway(t *testing.T) {
 			return c.Lock, c.Unlock
 		},
 		"zk.Lock": func(_ *serverTest, conn *zk.Conn) (lock, unlock func() error) {
-			l := zk.NewLock(conn, lockPath, zk.WorldACL(zk.PermAll))
+			l := zk.NewLock(conn, lockPath, everybody)
 			return l.Lock, l.Unlock
 		},
 		"Curator's recipe": func(_ *serverTest, conn *zk.Conn) (lock, unlock func() error) {
@@ -167,8 +169,8 @@ func TestAnotherContenderTakesACachedNodeAway(t *testing.T) {
 	} {
 		onServerCase(t, name, func(tb *serverTest) {
 			tb.makeParent()
-			ours := tb.mutex(tb.connectAs(far), cacheAlways...)
-			lock, unlock := open(tb, tb.connectAs(far))
+			ours := tb.mutex(tb.connectOrdinary(far), cacheAlways...)
+			lock, unlock := open(tb, tb.connectOrdinary(far))
 			require.NoError(tb, lock()) // the first time it reads more
 			require.NoError(tb, unlock())
 			for i := range 30 {
@@ -191,35 +193,35 @@ func TestAnotherContenderTakesACachedNodeAway(t *testing.T) {
 func TestGoroutinesWaitForTheList(t *testing.T) {
 	for _, strange := range []bool{false, true} {
 		t.Run(fmt.Sprintf("a stranger waits: %v", strange), func(t *testing.T) {
-			onMeter(t, func(m *meter) {
-				ours, conn := m.ourClient()
-				m.leaveCached(ours)
-				m.lockAndUnlock(m.mutex(m.connect())) // takes the node away
-				list := m.srv.Hold(requestOf(conn.SessionID(), jute.OpGetChildren2, lockPath))
+			onMeteredServer(t, func(tb *meter) {
+				ours, conn := tb.countedCachingMutex()
+				tb.leaveCached(ours)
+				tb.lockAndUnlock(tb.mutex(tb.connect())) // takes the node away
+				list := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpGetChildren2, lockPath))
 				var l *zklock.Lease
 				for range 16 { // the default of WithHandOver
-					l = m.mustLock(ours, nil)
-					m.mustUnlock(l)
+					l = tb.mustLock(ours, nil)
+					tb.mustUnlock(l)
 				}
 				waiters := startWaiters(ours, 2)
-				m.requireHeld(ours, "others wait")
-				var stranger <-chan locked
+				tb.requireHeld(ours, "others wait")
+				var stranger <-chan lockResult
 				if strange {
-					stranger = m.startBehind(m.mutex(m.connect()))
+					stranger = tb.startBlockedWaiter(tb.mutex(tb.connect()))
 				}
-				require.ErrorContains(t, ours.Shutdown(m.within(time.Millisecond)), "owners that wait for the lock: 2; requests that are not answered")
-				require.Empty(t, waiters[0])
+				require.ErrorContains(tb, ours.Shutdown(tb.within(time.Millisecond)), "owners that wait for the lock: 2; requests that are not answered")
+				require.Empty(tb, waiters[0])
 				list.Release()
 				if strange {
-					m.mustUnlock(m.leaseNow(stranger))
+					tb.mustUnlock(tb.receiveLeaseNow(stranger))
 				}
 				for _, waiter := range waiters {
-					got := m.leaseNow(waiter)
-					require.Equal(t, !strange, got.Node() == l.Node())
-					m.mustUnlock(got)
+					got := tb.receiveLeaseNow(waiter)
+					require.Equal(tb, !strange, got.Node() == l.Node())
+					tb.mustUnlock(got)
 				}
-				require.NoError(t, ours.Shutdown(context.Background()))
-				require.Empty(t, m.srv.Children(lockPath))
+				require.NoError(tb, ours.Shutdown(context.Background()))
+				require.Empty(tb, tb.srv.Children(lockPath))
 			})
 		})
 	}
@@ -238,10 +240,10 @@ func TestAContenderIsLetInThoughTheWatchOnTheQueueIsThrottled(t *testing.T) {
 			time.Sleep(back) // until the client is back
 			require.Len(tb, refused.Hit(), 1)
 			tb.requireCached(ours)
-			stranger := lockAside(context.Background(), tb.mutex(tb.connect()), nil)
-			time.Sleep(10*time.Second/3 + time.Second/10) // a third of the session timeout, and a list
+			stranger := startLock(context.Background(), tb.mutex(tb.connect()), nil)
+			time.Sleep(sessionTimeout/3 + time.Second/10) // a third of the session timeout, and a list
 			require.Len(tb, stranger, 1)
-			tb.getAndUnlock(stranger)
+			tb.receiveAndUnlock(stranger)
 		})
 	}
 }
@@ -253,7 +255,7 @@ func TestACachedNodeOfAClientThatIsCutOffGrantsNothing(t *testing.T) {
 		ours := tb.mutex(conn, cacheAlways...)
 		l := tb.mustLock(ours, nil)
 		time.Sleep(time.Minute) // it is proved
-		silence := tb.srv.Hold(anyFrom(conn.SessionID())).Every()
+		silence := tb.srv.Hold(anyRequestOf(conn.SessionID())).Every()
 		safe := l.ValidUntil()
 		tb.mustUnlock(l)
 		tb.requireCached(ours)
@@ -274,7 +276,7 @@ func TestACachedNodeOfAClientThatIsCutOffGrantsNothing(t *testing.T) {
 func TestACachedNodeThatIsTakenAway(t *testing.T) {
 	for name, take := range map[string]func(tb *serverTest, conn *zk.Conn, ours *zklock.Mutex){
 		"the node is deleted": func(tb *serverTest, _ *zk.Conn, _ *zklock.Mutex) {
-			require.NoError(tb, tb.connect().Delete(tb.nodeAt(0), -1))
+			tb.delete(tb.connect(), tb.nodeAt(0))
 		},
 		"the session is ended": func(tb *serverTest, conn *zk.Conn, _ *zklock.Mutex) { tb.srv.Expire(conn.SessionID()) },
 		"it is revoked": func(tb *serverTest, _ *zk.Conn, ours *zklock.Mutex) {
@@ -283,7 +285,7 @@ func TestACachedNodeThatIsTakenAway(t *testing.T) {
 			require.NoError(tb, tb.mutex(tb.connect()).Revoke(context.Background(), all[0]))
 		},
 		"Curator's Revoker asks": func(tb *serverTest, _ *zk.Conn, _ *zklock.Mutex) {
-			tb.set(tb.connect(), tb.nodeAt(0), "__REVOKE__")
+			tb.set(tb.connect(), tb.nodeAt(0), curatorRevoke)
 		},
 	} {
 		for when, after := range map[string]time.Duration{"at once": 0, "later": time.Minute} {
@@ -293,7 +295,7 @@ func TestACachedNodeThatIsTakenAway(t *testing.T) {
 				earlier := tb.leaveCached(ours)
 				time.Sleep(after)
 				take(tb, conn, ours)
-				time.Sleep(10 * time.Second / 8) // by then its node is watched
+				time.Sleep(sessionTimeout / 8) // by then its node is watched
 				tb.requireNotCached(ours)
 				time.Sleep(time.Minute)
 				require.False(tb, isClosed(earlier.Lost()))
@@ -309,53 +311,53 @@ func TestACachedNodeThatIsTakenAway(t *testing.T) {
 
 // Calls by a cached node send nothing, and report what those by any other node would.
 func TestCallsOnACachedNode(t *testing.T) {
-	onMeter(t, func(m *meter) {
-		ours, _ := m.ourClient()
-		other := m.mutex(m.connect())
-		earlier := m.leaveCached(ours)
+	onMeteredServer(t, func(tb *meter) {
+		ours, _ := tb.countedCachingMutex()
+		other := tb.mutex(tb.connect())
+		earlier := tb.leaveCached(ours)
 		time.Sleep(time.Minute)
 
-		all := m.participants(ours)
-		require.Len(t, all, 1)
-		require.True(t, all[0].Cached)
-		require.Equal(t, "zklock", all[0].Library, "by the name and the record, as earlier versions read them")
-		require.Empty(t, all[0].Owner, "nobody holds it")
-		require.Equal(t, earlier.Token()+1, all[0].Token, "that of the next lease")
-		all = m.participants(other)
-		require.False(t, all[0].Cached, "others cannot see it")
-		require.ErrorIs(t, testenv.Err(ours.Lock(m.within(0), nil)), context.DeadlineExceeded)
-		m.requireCached(ours)
+		all := tb.participants(ours)
+		require.Len(tb, all, 1)
+		require.True(tb, all[0].Cached)
+		require.Equal(tb, "zklock", all[0].Library, "by the name and the record, as earlier versions read them")
+		require.Empty(tb, all[0].Owner, "nobody holds it")
+		require.Equal(tb, earlier.Token()+1, all[0].Token, "that of the next lease")
+		all = tb.participants(other)
+		require.False(tb, all[0].Cached, "others cannot see it")
+		require.ErrorIs(tb, testenv.Err(ours.Lock(tb.within(0), nil)), context.DeadlineExceeded)
+		tb.requireCached(ours)
 		var l *zklock.Lease
 		owner := zklock.NewOwner("owner")
-		require.Empty(t, m.sent(func() {
-			l = testenv.Must(ours.TryLock(context.Background(), owner))(t)
-			again := testenv.Must(ours.Lock(context.Background(), owner))(t)
-			require.Equal(t, 2, ours.Holds(owner))
-			m.mustUnlock(again)
-			m.requireHeld(ours)
+		require.Empty(tb, tb.sent(func() {
+			l = testenv.Must(ours.TryLock(context.Background(), owner))(tb)
+			again := testenv.Must(ours.Lock(context.Background(), owner))(tb)
+			require.Equal(tb, 2, ours.Holds(owner))
+			tb.mustUnlock(again)
+			tb.requireHeld(ours)
 		}))
-		require.Equal(t, all[0].Token+1, l.Token())
-		require.Equal(t, earlier.Node(), l.Node())
-		require.False(t, isClosed(l.RevokeRequested()))
-		require.Greater(t, time.Until(l.ValidUntil()), 10*time.Second/3-time.Second)
-		all = m.participants(ours)
-		require.False(t, all[0].Cached)
-		require.Equal(t, "owner", all[0].Owner, "and not the one for whom the node was made")
-		require.Equal(t, l.Token(), all[0].Token)
-		require.ErrorIs(t, testenv.Err(earlier.Guard(context.Background(), "/guard")), zklock.ErrFenced, "of an earlier lease by the same node")
+		require.Equal(tb, all[0].Token+1, l.Token())
+		require.Equal(tb, earlier.Node(), l.Node())
+		require.False(tb, isClosed(l.RevokeRequested()))
+		require.Greater(tb, time.Until(l.ValidUntil()), sessionTimeout/3-time.Second)
+		all = tb.participants(ours)
+		require.False(tb, all[0].Cached)
+		require.Equal(tb, "owner", all[0].Owner, "and not the one for whom the node was made")
+		require.Equal(tb, l.Token(), all[0].Token)
+		require.ErrorIs(tb, testenv.Err(earlier.Guard(context.Background(), "/guard")), zklock.ErrFenced, "of an earlier lease by the same node")
 		ctx := l.Context(context.Background())
-		require.NoError(t, ctx.Err())
-		require.Empty(t, m.sent(func() { m.mustUnlock(l) }))
+		require.NoError(tb, ctx.Err())
+		require.Empty(tb, tb.sent(func() { tb.mustUnlock(l) }))
 		synctest.Wait()
-		require.ErrorIs(t, context.Cause(ctx), zklock.ErrUnlocked)
-		require.True(t, isClosed(l.Done()))
-		require.Zero(t, l.ValidUntil())
-		require.False(t, isClosed(l.Lost()))
-		require.ErrorIs(t, l.Unlock(context.Background()), zklock.ErrUnlocked)
-		m.requireCached(ours)
+		require.ErrorIs(tb, context.Cause(ctx), zklock.ErrUnlocked)
+		require.True(tb, isClosed(l.Done()))
+		require.Zero(tb, l.ValidUntil())
+		require.False(tb, isClosed(l.Lost()))
+		require.ErrorIs(tb, l.Unlock(context.Background()), zklock.ErrUnlocked)
+		tb.requireCached(ours)
 		s := ours.Stats()
-		require.EqualValues(t, 2, s.Acquired)
-		require.EqualValues(t, 1, s.HandedOn)
+		require.EqualValues(tb, 2, s.Acquired)
+		require.EqualValues(tb, 1, s.HandedOn)
 	})
 }
 
@@ -399,9 +401,9 @@ func TestAHolderLearnsFromTheListThatItsNodeHasGone(t *testing.T) {
 			list, admin := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpGetChildren2, lockPath)), tb.connect()
 			l := tb.mustLock(tb.mutex(conn, cacheAlways...), nil)
 			<-list.Hit()
-			require.NoError(tb, admin.Delete(l.Node(), -1))
+			tb.delete(admin, l.Node())
 			if parent {
-				require.NoError(tb, admin.Delete(lockPath, -1))
+				tb.delete(admin, lockPath)
 			}
 			list.Release()
 			synctest.Wait()

@@ -15,9 +15,8 @@ import (
 	"example.com/zklock/zklock/internal/record"
 )
 
-// An entry is one node of ours in the queue. One goroutine at a time makes all its
-// requests, from the create to the delete: the client's calls cannot be
-// cancelled, so callers wait on channels, ctx in hand. While others are before the
+// An entry is one node of ours in the queue. One goroutine at a time makes all its requests, from the create to the
+// delete: the client's calls cannot be cancelled, so callers wait on channels, ctx in hand. While others are before the
 // node there is no such goroutine: the entry is parked.
 type entry struct {
 	rec  record.Record // the node's
@@ -131,10 +130,9 @@ func (m *Mutex) finish(e *entry, err error) {
 	e.notifyLocked()
 }
 
-// leaveLocked gives e up, and run deletes its node. If the lock is held by e, it is lost. Owners
-// that wait for e get err when the node has gone. If err is nil or only says that the node has
-// gone, they wait for another entry instead. Its create is on its way together with the delete,
-// most likely behind it: then it finds the queue without e.
+// leaveLocked gives e up, and run deletes its node. If the lock is held by e, it is lost. Owners that wait for e get
+// err when the node has gone. If err is nil or only says that the node has gone, they wait for another entry instead.
+// Its create is on its way together with the delete, most likely behind it: then it finds the queue without e.
 func (m *Mutex) leaveLocked(e *entry, err error) {
 	switch e.state {
 	case queued:
@@ -200,17 +198,15 @@ func (m *Mutex) entryLocked(name string) *entry {
 	return nil
 }
 
-// keep keeps the node of the holder until the Mutex gives it up (nil), or it has
-// gone (client.ErrGone).
+// keep keeps the node of the holder until the Mutex gives it up (nil), or it has gone (client.ErrGone).
 func (m *Mutex) keep(e *entry) error {
 	pause := m.client.Timeout() / 3 // the client may miss an event while it reconnects
 	next := pause
 	look := time.NewTimer(pause)
 	defer look.Stop()
 	if e.own == nil {
-		// A contender that was alone sets its watch only now: if the lock is not held
-		// for long, nothing is sent between the create and the delete. It looks at the
-		// queue no later than others.
+		// A contender that was alone sets its watch only now: if the lock is not held for long, nothing is sent between
+		// the create and the delete. It looks at the queue no later than others.
 		first := m.client.Timeout() / 8
 		look.Reset(first)
 		next -= first
@@ -236,8 +232,7 @@ func (m *Mutex) keep(e *entry) error {
 	return err
 }
 
-// look does what an event of e's node does, or of the queue if that is guarded, in case
-// that is lost.
+// look does what an event of e's node does, or of the queue if that is guarded, in case that is lost.
 func (m *Mutex) look(e *entry, guarded bool) error {
 	if e.own == nil {
 		return m.watchOwn(e)
@@ -274,9 +269,8 @@ func (m *Mutex) watchOwn(e *entry) error {
 	return m.recognize(e, data, stat, err)
 }
 
-// recognize handles what was read from e's node: when it was made, and whether
-// another contender asks for the lock. If a client has written over the record,
-// as Curator's Revoker does, recognize writes it again. If that fails, only
+// recognize handles what was read from e's node: when it was made, and whether another contender asks for the lock. If
+// a client has written over the record, as Curator's Revoker does, recognize writes it again. If that fails, only
 // Participants lacks the record.
 func (m *Mutex) recognize(e *entry, data []byte, stat *zk.Stat, err error) error {
 	if errors.Is(err, zk.ErrNoNode) || err == nil && stat.EphemeralOwner != e.node.Session {

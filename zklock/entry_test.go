@@ -1,3 +1,4 @@
+// Tests of one contender's node: its record, its token, its delete, and its parent. helpers_test.go has the helpers.
 package zklock_test
 
 import (
@@ -23,11 +24,11 @@ func TestARevokeOutlastsARepair(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		conn, admin := tb.connect(), tb.connect()
 		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
-		time.Sleep(2 * time.Second) // until its node is watched
+		time.Sleep(untilWatched)
 		repair := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpSetData, tb.nodeAt(0)))
 		tb.set(admin, tb.nodeAt(0), "mine")
 		<-repair.Hit()
-		tb.set(admin, tb.nodeAt(0), "__REVOKE__") // as Curator's Revoker does
+		tb.set(admin, tb.nodeAt(0), curatorRevoke) // as Curator's Revoker does
 		repair.Release()
 		synctest.Wait()
 		require.True(tb, isClosed(holder.RevokeRequested()), "the repair has written over the request")
@@ -46,7 +47,7 @@ func TestALeaseOutlastsTheRightToRead(t *testing.T) {
 		tb.requireNotCached(ours) // without the list, others would wait for a node that is kept
 		tb.leaveCached(ours)
 		l := tb.mustLock(ours, nil)
-		time.Sleep(2 * time.Second) // until its node is watched
+		time.Sleep(untilWatched)
 		tb.allow(admin, tb.nodeAt(0), zk.PermAll&^zk.PermRead)
 		refused := tb.srv.Fail(jute.ErrNoAuth, requestOf(conn.SessionID(), jute.OpGetChildren2, lockPath)).Every()
 		tb.requireLasts(l)
@@ -58,13 +59,13 @@ func TestALeaseOutlastsTheRightToRead(t *testing.T) {
 func TestANodeThatHasGoneIsNotAskedFor(t *testing.T) {
 	for what, goes := range map[string]func(tb *serverTest, conn, admin *zk.Conn, node string){
 		"with its session": func(tb *serverTest, conn, _ *zk.Conn, _ string) { tb.srv.Expire(conn.SessionID()) },
-		"by hand":          func(tb *serverTest, _, admin *zk.Conn, node string) { require.NoError(tb, admin.Delete(node, -1)) },
+		"by hand":          func(tb *serverTest, _, admin *zk.Conn, node string) { tb.delete(admin, node) },
 	} {
 		onServerCase(t, what, func(tb *serverTest) {
 			conn, admin := tb.connect(), tb.connect()
 			m := tb.mutex(conn)
 			holder := tb.mustLock(m, zklock.NewOwner("holder"))
-			time.Sleep(2 * time.Second) // until its node is watched
+			time.Sleep(untilWatched)
 			node := tb.nodeAt(0)
 			asked := tb.srv.Hold(func(r zkserver.Request) bool { return r.Path == node && r.Session != admin.SessionID() })
 			defer asked.Release()
@@ -82,7 +83,7 @@ func TestASearchThatIsRefusedEndsWithItsSession(t *testing.T) {
 	withOrdinaryClient(t, func(tb *serverTest, conn *zk.Conn) {
 		tb.allow(tb.makeParent(), lockPath, zk.PermAll&^zk.PermRead)
 		m := tb.mutex(conn)
-		lost := tb.srv.LoseReply(createOf(conn.SessionID()))
+		lost := tb.srv.LoseReply(createRequestOf(conn.SessionID()))
 		_, err := m.Lock(context.Background(), zklock.NewOwner("owner"))
 		require.Len(tb, lost.Hit(), 1)
 		require.ErrorIs(tb, err, zk.ErrNoAuth)
@@ -106,10 +107,10 @@ func farEpoch(nc net.Conn) net.Conn {
 // Lock fails if a token has no room for a zxid of a list or of a read: it would be lower than an earlier token.
 func TestAZxidThatATokenHasNoRoomForIsAnError(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
-		far := func() *zklock.Mutex { return tb.mutex(tb.connectAs(ordinary{wrap: farEpoch})) }
+		far := func() *zklock.Mutex { return tb.mutex(tb.connectOrdinary(ordinary{wrap: farEpoch})) }
 		require.ErrorContains(tb, testenv.Err(far().Lock(context.Background(), nil)), "a token has room for 53 bits")
 		holder := tb.mustLock(tb.mutex(tb.connect()), nil)
-		waiter := enqueue(far())
+		waiter := startQueuedWaiter(far())
 		tb.mustUnlock(holder)
 		require.ErrorContains(tb, (<-waiter).err, "a token has room for 53 bits")
 		synctest.Wait()
@@ -122,7 +123,7 @@ func TestAnErrorThatTheClientKnowsByItsNumberIsNamed(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		for code, means := range map[jute.Code]string{-124: "enforce.auth.enabled", -125: "quota"} {
 			conn := tb.connect()
-			tb.srv.Fail(code, createOf(conn.SessionID()))
+			tb.srv.Fail(code, createRequestOf(conn.SessionID()))
 			require.ErrorContains(tb, testenv.Err(tb.mutex(conn).Lock(context.Background(), nil)), means)
 		}
 	})
@@ -131,15 +132,15 @@ func TestAnErrorThatTheClientKnowsByItsNumberIsNamed(t *testing.T) {
 // Unlock returns ErrLost if the node is gone, although the client has dropped the delete before it was sent.
 func TestUnlockReturnsErrLostThoughItsDeleteWasDropped(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
-		admin, conn := tb.connect(), tb.connectAs(ordinary{})
+		admin, conn := tb.connect(), tb.connectOrdinary(ordinary{})
 		id := conn.SessionID()
 		holder := tb.mustLock(tb.mutex(conn), nil)
 		away := tb.srv.LoseRequest(requestOf(id, jute.OpConnect, "")).Every() // every server closes the connection
 		tb.srv.Cut(id)
 		<-away.Hit()
-		unlocked := aside(func() error { return holder.Unlock(context.Background()) })
+		unlocked := inBackground(func() error { return holder.Unlock(context.Background()) })
 		time.Sleep(1500 * time.Millisecond) // until the client has dropped the delete
-		require.NoError(tb, admin.Delete(tb.nodeAt(0), -1))
+		tb.delete(admin, tb.nodeAt(0))
 		away.Release()
 		require.ErrorIs(tb, <-unlocked, zklock.ErrLost)
 	})
@@ -149,15 +150,15 @@ func TestUnlockReturnsErrLostThoughItsDeleteWasDropped(t *testing.T) {
 func TestATokenIsReadIfAnotherHasQueuedBeforeTheList(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		tb.makeParent() // or the first makes it, and lists nothing
-		conn := tb.connectAs(ordinary{})
+		conn := tb.connectOrdinary(ordinary{})
 		list := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpGetChildren2, lockPath))
-		first := lockAside(context.Background(), tb.mutex(conn), nil)
+		first := startLock(context.Background(), tb.mutex(conn), nil)
 		<-list.Hit()
-		second := enqueue(tb.mutex(tb.connect()))
+		second := startQueuedWaiter(tb.mutex(tb.connect()))
 		list.Release()
-		got := tb.leaseOf(first)
+		got := tb.receiveLease(first)
 		require.Equal(tb, tb.stored(got.Node()).Stat.Czxid<<10, got.Token())
-		tb.handOver(got, second)
+		tb.unlockBoth(got, second)
 	})
 }
 
@@ -195,7 +196,7 @@ func TestAServerWithoutContainersGetsAnOrdinaryParent(t *testing.T) {
 			}
 			tb.lockAndUnlock(m)
 			require.True(tb, tb.stored(lockPath).Container)
-			require.NoError(tb, admin.Delete(lockPath, -1))
+			tb.delete(admin, lockPath)
 		}
 	})
 }

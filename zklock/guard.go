@@ -12,9 +12,8 @@ import (
 )
 
 var (
-	// ErrFenced: the lease is over, and the error then wraps ErrLost or ErrUnlocked, too; a later
-	// holder of the lock has made its Guard; or somebody has deleted the guard node. Nothing
-	// was written.
+	// ErrFenced: the lease is over, and the error then wraps ErrLost or ErrUnlocked, too; a later holder of the lock
+	// has made its Guard; or somebody has deleted the guard node. Nothing was written.
 	ErrFenced = client.ErrFenced
 	// ErrUnknownOutcome: the answer to a write was lost, or has not come before ctx ended. The
 	// write was carried out, or it was not, or it will be.
@@ -25,9 +24,8 @@ var (
 // out only as long as no later holder of the lock has made its own Guard. It is safe for
 // concurrent use. It needs no release: the next holder's Guard replaces it.
 //
-// A check of the holder's node in the same transaction is not enough:
-// owners of a Mutex hand the lock on without a new node, so a late write of the last owner
-// would be carried out. Nor is a check of the version of a node that has the
+// A check of the holder's node in the same transaction is not enough: owners of a Mutex hand the lock on without a new
+// node, so a late write of the last owner would be carried out. Nor is a check of the version of a node that has the
 // token, because the versions of a node that was deleted begin again at 0.
 type Guard struct {
 	lease *Lease
@@ -35,17 +33,15 @@ type Guard struct {
 	mark  string // the path of the child that stands for the hold: no other Guard makes one of that name
 }
 
-// Guard makes the lease's guard at path, which is the same one for all holders of the lock:
-// a node of its own, whose parent exists, and neither the lock's path nor below it. The guards of
-// earlier holders are void when Guard returns. Until then an earlier holder that has not
-// noticed its loss may still write; so read the data after Guard.
+// Guard makes the lease's guard at path, which is the same one for all holders of the lock: a node of its own, whose
+// parent exists, and neither the lock's path nor below it. The guards of earlier holders are void when Guard returns.
+// Until then an earlier holder that has not noticed its loss may still write; so read the data after Guard.
 //
 // The node at path has one child, whose name begins with the token of the last Guard, and that name as
 // its data. Guard sends two requests; a later call for the same lease sends one.
 //
-// Guard returns ErrFenced if the lease is over, which sends nothing, or if a later holder has
-// made its Guard. Any other error says which argument is wrong, or wraps the server's error or
-// ctx.Err(), and Guard may be called again.
+// Guard returns ErrFenced if the lease is over, which sends nothing, or if a later holder has made its Guard. Any other
+// error says which argument is wrong, or wraps the server's error or ctx.Err(), and Guard may be called again.
 func (l *Lease) Guard(ctx context.Context, path string) (*Guard, error) {
 	l.check()
 	m := l.m
@@ -89,11 +85,10 @@ func (l *Lease) fenced(path string) error {
 	return fmt.Errorf("%w: %s: %w", ErrFenced, path, context.Cause(l.ctx))
 }
 
-// Multi carries out all operations, which are package zk's requests, or none of them. It
-// returns a result for each, and ErrFenced if the guard is void. If the lease is over, or an
-// operation is nil or of another type, nothing is sent. Other errors are the
-// server's, such as zk.ErrBadVersion: then nothing was written, and the result of the
-// operation that failed has it, too.
+// Multi carries out all operations, which are package zk's requests, or none of them. It returns a result for each, and
+// ErrFenced if the guard is void. If the lease is over, or an operation is nil or of another type, nothing is sent.
+// Other errors are the server's, such as zk.ErrBadVersion: then nothing was written, and the result of the operation
+// that failed has it, too.
 //
 // As long as no server can be reached, Multi waits. A write that was sent is not sent
 // again: if its answer is lost, the error wraps ErrUnknownOutcome. If ctx ends, the error

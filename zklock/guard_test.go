@@ -1,3 +1,5 @@
+// Tests of Lease.Guard, which refuses the late writes of a holder that has lost the lock. helpers_test.go has the
+// helpers.
 package zklock_test
 
 import (
@@ -27,9 +29,9 @@ const (
 
 func (tb *serverTest) deleteGuard(admin *zk.Conn) {
 	for _, child := range tb.srv.Children(guardNode) {
-		require.NoError(tb, admin.Delete(guardNode+"/"+child, -1))
+		tb.delete(admin, guardNode+"/"+child)
 	}
-	require.NoError(tb, admin.Delete(guardNode, -1))
+	tb.delete(admin, guardNode)
 }
 
 // A late write of the first of two holders is refused, although the first has not noticed that its lease is over.
@@ -40,8 +42,8 @@ func TestALateWriteIsFencedByAGuard(t *testing.T) {
 			other := tb.connect()
 			tb.create(other, guarded, "", 0)
 			first, l := tb.guardOf(tb.connect())
-			require.NoError(tb, other.Delete(l.Node(), -1))
-			require.NoError(tb, other.Delete(lockPath, -1)) // the numbers begin again
+			tb.delete(other, l.Node())
+			tb.delete(other, lockPath) // the numbers begin again
 			if again {
 				tb.deleteGuard(other)
 			}
@@ -167,7 +169,7 @@ func TestAGuardIsMadeOnceThoughItsAnswerIsLost(t *testing.T) {
 		conn, admin := tb.connect(), tb.connect()
 		for _, deleted := range []bool{false, true, false} {
 			if deleted {
-				require.NoError(tb, admin.Delete(guardNode+"/"+tb.srv.Children(guardNode)[0], -1))
+				tb.delete(admin, guardNode+"/"+tb.srv.Children(guardNode)[0])
 			}
 			l := tb.mustLock(tb.mutex(conn), nil)
 			lost := tb.srv.LoseReply(requestOf(conn.SessionID(), jute.OpMulti, guardNode))
@@ -233,7 +235,7 @@ func TestAGuardIsMadeThoughItsServerIsBehind(t *testing.T) {
 		} {
 			l := tb.mustLock(tb.mutex(conn), nil)
 			read := tb.srv.HoldReply(requestOf(conn.SessionID(), jute.OpGetData, guardNode))
-			made := aside(func() error { _, err := l.Guard(tb.within(time.Minute), guardNode); return err })
+			made := inBackground(func() error { _, err := l.Guard(tb.within(time.Minute), guardNode); return err })
 			<-read.Hit()
 			c.change()
 			before := tap.Counts()

@@ -94,9 +94,8 @@ func (m *Mutex) releaseLocked(t *turn) {
 	t.last = e.state >= leaving
 }
 
-// passBits is how far a node's czxid is shifted to make room in the token for
-// the number of times that the lock was handed on within its Mutex. Then tokens
-// grow with each holder: a later node has a higher czxid.
+// passBits is how far a node's czxid is shifted to make room in the token for the number of times that the lock was
+// handed on within its Mutex. Then tokens grow with each holder: a later node has a higher czxid.
 const passBits = 10
 
 // grantLocked gives the lock to the first owner that waits.

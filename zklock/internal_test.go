@@ -1,3 +1,4 @@
+// Tests that look into a Mutex: they are in package zklock, and not in zklock_test as the others.
 package zklock
 
 import (

@@ -8,9 +8,8 @@ import (
 	"example.com/zklock/zklock/internal/client"
 )
 
-// A Lease is one successful Lock or TryLock. An owner that locks again while
-// it holds the lock gets another lease of the same hold; the lock is released
-// with the last of them. All methods may be called from any goroutine.
+// A Lease is one successful Lock or TryLock. An owner that locks again while it holds the lock gets another lease of
+// the same hold; the lock is released with the last of them. All methods may be called from any goroutine.
 //
 // What they say, and when; all leases of a hold have the same Lost and RevokeRequested:
 //
@@ -43,33 +42,27 @@ func (l *Lease) check() *Lease {
 	return l
 }
 
-// Token returns the lock's fencing token. Of two holders of a path the later one
-// has the higher token, also if the path was removed and made again in between. A
-// resource that stores the highest token it has seen, and refuses lower ones, is
-// safe from a holder that has lost the lock and has not noticed it yet. The token
-// is the zxid with which the holder's node was made, or one as good, shifted left by
-// ten bits, plus the number of times that the lock was handed on within its Mutex.
+// Token returns the lock's fencing token. Of two holders of a path the later one has the higher token, also if the path
+// was removed and made again in between. A resource that stores the highest token it has seen, and refuses lower ones,
+// is safe from a holder that has lost the lock and has not noticed it yet. The token is the zxid with which the
+// holder's node was made, or one as good, shifted left by ten bits, plus the number of times that the lock was handed
+// on within its Mutex.
 //
-// There are two exceptions. If somebody deletes the holder's node by hand, another process
-// may get the lock, and the Mutex may hand it on until it sees that the node has gone:
-// those tokens are lower than the other process's, and the resource refuses them. And
-// servers that have lost their data begin again at low numbers.
+// There are two exceptions. If somebody deletes the holder's node by hand, another process may get the lock, and the
+// Mutex may hand it on until it sees that the node has gone: those tokens are lower than the other process's, and the
+// resource refuses them. And servers that have lost their data begin again at low numbers.
 func (l *Lease) Token() int64 { return l.check().turn.token }
 
-// Node returns the path of the holder's node, by which Participants shows it. It does not
-// stand for the lease: goroutines of a Mutex hand the lock on without a new node, so a
-// write that checks in its transaction that the node exists may be one of an earlier
-// holder. Use a Guard for that.
+// Node returns the path of the holder's node, by which Participants shows it. It does not stand for the lease:
+// goroutines of a Mutex hand the lock on without a new node, so a write that checks in its transaction that the node
+// exists may be one of an earlier holder. Use a Guard for that.
 func (l *Lease) Node() string { return l.check().turn.entry.node.Path }
 
-// Lost returns a channel that is closed when the lock can no longer be
-// trusted: the session has expired, somebody has deleted the lock's node, or
-// the servers have not proved, within the session timeout, that the session
-// lives. The clock for that is this process's. If the machine is suspended,
-// Lost reads the wall clock when it is called, and soon after the machine
-// resumes; a wall clock that is set forward by hand may cost the lease.
-// Work under the lock must stop then. Unlock must still be called. The
-// channel stays open when the hold ends with Unlock; see Done.
+// Lost returns a channel that is closed when the lock can no longer be trusted: the session has expired, somebody has
+// deleted the lock's node, or the servers have not proved, within the session timeout, that the session lives. The
+// clock for that is this process's. If the machine is suspended, Lost reads the wall clock when it is called, and soon
+// after the machine resumes; a wall clock that is set forward by hand may cost the lease. Work under the lock must stop
+// then. Unlock must still be called. The channel stays open when the hold ends with Unlock; see Done.
 func (l *Lease) Lost() <-chan struct{} {
 	l.check()
 	l.m.mu.Lock()
@@ -78,17 +71,15 @@ func (l *Lease) Lost() <-chan struct{} {
 	return l.turn.lostCtx.Done()
 }
 
-// ValidUntil returns until when the lock is proved to be held, by this process's
-// clock: unless somebody deletes the lock's node, no other contender holds the lock
-// before. Each proof moves it on, at least six times per session timeout. As long as the
-// servers answer in time, a fifth of the session timeout or more is left, less three round trips; and half
-// of it, less five, from a third of it and four round trips after the Lock on. If no further proof succeeds,
-// Lost closes at that time. It is the zero Time once the lease is over.
+// ValidUntil returns until when the lock is proved to be held, by this process's clock: unless somebody deletes the
+// lock's node, no other contender holds the lock before. Each proof moves it on, at least six times per session
+// timeout. As long as the servers answer in time, a fifth of the session timeout or more is left, less three round
+// trips; and half of it, less five, from a third of it and four round trips after the Lock on. If no further proof
+// succeeds, Lost closes at that time. It is the zero Time once the lease is over.
 //
-// It is for what must end with the lease: the deadline of a request, or the time at
-// which a process is killed. Compare it with time.Now; in another process use what is
-// left of it, [time.Until]. If the machine is suspended, the monotonic part of it
-// stops, so compare the wall clocks, too, as Lost does.
+// It is for what must end with the lease: the deadline of a request, or the time at which a process is killed. Compare
+// it with time.Now; in another process use what is left of it, [time.Until]. If the machine is suspended, the monotonic
+// part of it stops, so compare the wall clocks, too, as Lost does.
 func (l *Lease) ValidUntil() time.Time {
 	l.check()
 	l.m.mu.Lock()
@@ -99,14 +90,12 @@ func (l *Lease) ValidUntil() time.Time {
 	return l.m.client.SafeUntil(l.turn.entry.node.Session)
 }
 
-// Done returns a channel that is closed when the lease is over: when Unlock is
-// called for it, or when the lock is lost.
+// Done returns a channel that is closed when the lease is over: when Unlock is called for it, or when the lock is lost.
 func (l *Lease) Done() <-chan struct{} { return l.check().ctx.Done() }
 
-// Context returns a context that ends when parent does, and when the lease is over:
-// its cause then wraps ErrLost, or is ErrUnlocked after Unlock. It has parent's values and
-// deadline. For the end of the lease see Done; a ctx ends a moment later. Nothing has
-// to be released.
+// Context returns a context that ends when parent does, and when the lease is over: its cause then wraps ErrLost, or is
+// ErrUnlocked after Unlock. It has parent's values and deadline. For the end of the lease see Done; a ctx ends a moment
+// later. Nothing has to be released.
 func (l *Lease) Context(parent context.Context) context.Context {
 	l.Lost() // which reads the wall clock
 	ctx, cancel := context.WithCancelCause(parent)
@@ -119,24 +108,20 @@ func (l *Lease) Context(parent context.Context) context.Context {
 	return ctx
 }
 
-// RevokeRequested returns a channel that is closed when somebody has called
-// Revoke for this holder, or Curator's Revoker. It is a request: the lock is
-// held until Unlock. The channel stays open if nobody does; see Done.
+// RevokeRequested returns a channel that is closed when somebody has called Revoke for this holder, or Curator's
+// Revoker. It is a request: the lock is held until Unlock. The channel stays open if nobody does; see Done.
 func (l *Lease) RevokeRequested() <-chan struct{} { return l.check().turn.revoke }
 
-// Unlock ends the lease; an owner's last Unlock releases the lock, and
-// returns when its node has gone. If the connection is broken it tries again
-// until the node has gone, or its session.
+// Unlock ends the lease; an owner's last Unlock releases the lock, and returns when its node has gone. If the
+// connection is broken it tries again until the node has gone, or its session.
 //
 // If another owner of the Mutex waits, Unlock may hand the lock on to it without a
 // request. If the session has ended and the client has not noticed it yet, the loss
 // is then reported to that owner. With WithCaching, Unlock may keep the node.
 //
-// Unlock returns ErrLost if the lock was lost before, and ErrUnlocked if this
-// lease was unlocked before. After an error that wraps ctx.Err() the lease is
-// given up, and its node is removed as soon as a server can be reached; Unlock
-// may be called again to wait for that. Any other error means that the server
-// refuses to delete the node; then the same holds.
+// Unlock returns ErrLost if the lock was lost before, and ErrUnlocked if this lease was unlocked before. After an error
+// that wraps ctx.Err() the lease is given up, and its node is removed as soon as a server can be reached; Unlock may be
+// called again to wait for that. Any other error means that the server refuses to delete the node; then the same holds.
 func (l *Lease) Unlock(ctx context.Context) error {
 	l.check()
 	m, e, began := l.m, l.turn.entry, time.Now()
@@ -162,9 +147,8 @@ func (l *Lease) Unlock(ctx context.Context) error {
 	return e.err
 }
 
-// end ends the lease if no earlier call has. With over, err is what Unlock returns. Otherwise
-// the node is being deleted; refused is closed if the server refuses that, and is nil if an
-// earlier Unlock has said so.
+// end ends the lease if no earlier call has. With over, err is what Unlock returns. Otherwise the node is being
+// deleted; refused is closed if the server refuses that, and is nil if an earlier Unlock has said so.
 func (l *Lease) end() (over bool, refused <-chan struct{}, err error) {
 	l.m.mu.Lock()
 	defer l.m.mu.Unlock()

@@ -1,3 +1,5 @@
+// Tests of which outages a lease outlasts, and of when Lost closes if it does not: servers are silent, paused or away.
+// helpers_test.go has the helpers.
 package zklock_test
 
 import (
@@ -25,7 +27,7 @@ import (
 // answer, ValidUntil moves on, and as much time is left as its doc says, even if they are far away. The lease is by a
 // new node, by a cached one or by one that has waited, which are proved less often until then.
 func TestLostClosesAtValidUntil(t *testing.T) {
-	const session = 10 * time.Second
+	const session = sessionTimeout
 	grants := map[string]func(tb *serverTest, m *zklock.Mutex, after time.Duration) *zklock.Lease{
 		"alone": func(tb *serverTest, m *zklock.Mutex, _ time.Duration) *zklock.Lease { return tb.mustLock(m, nil) },
 		"cached": func(tb *serverTest, m *zklock.Mutex, after time.Duration) *zklock.Lease {
@@ -38,25 +40,25 @@ func TestLostClosesAtValidUntil(t *testing.T) {
 			waiter := startWaiter(m)
 			time.Sleep(after)
 			tb.mustUnlock(holder)
-			return tb.leaseOf(waiter)
+			return tb.receiveLease(waiter)
 		},
 	}
 	play := func(grant string, roundTrip, after, age time.Duration) {
 		name := fmt.Sprintf("%s, %v away, after %v, silence at the age of %v", grant, roundTrip, after, age)
 		onServerCase(t, name, func(tb *serverTest) {
-			conn := tb.connectAs(ordinary{wrap: distant(roundTrip)})
+			conn := tb.connectOrdinary(ordinary{wrap: distant(roundTrip)})
 			holder := grants[grant](tb, tb.mutex(conn, cacheAlways...), after)
-			locked, before := time.Now(), holder.ValidUntil()
-			for ; time.Since(locked) < age; time.Sleep(session / 100) {
+			begun, before := time.Now(), holder.ValidUntil()
+			for ; time.Since(begun) < age; time.Sleep(session / 100) {
 				until, least := holder.ValidUntil(), session/5-3*roundTrip // these are the numbers of its doc
-				if time.Since(locked) > session/3+4*roundTrip {
+				if time.Since(begun) > session/3+4*roundTrip {
 					least = session/2 - 5*roundTrip
 				}
-				require.GreaterOrEqual(tb, time.Until(until), least, "at the age of %v", time.Since(locked))
-				require.False(tb, until.Before(before), "at the age of %v", time.Since(locked))
+				require.GreaterOrEqual(tb, time.Until(until), least, "at the age of %v", time.Since(begun))
+				require.False(tb, until.Before(before), "at the age of %v", time.Since(begun))
 				before = until
 			}
-			goroutines, silence := runtime.NumGoroutine(), tb.srv.Hold(anyFrom(conn.SessionID())).Every()
+			goroutines, silence := runtime.NumGoroutine(), tb.srv.Hold(anyRequestOf(conn.SessionID())).Every()
 			time.Sleep(roundTrip) // for an answer that is on its way
 			until := holder.ValidUntil()
 			<-holder.Lost()
@@ -82,7 +84,7 @@ func TestLostClosesAtValidUntil(t *testing.T) {
 // outlasts reports whether a lease outlasts an outage of all servers. Its age when the outage begins, and the length of
 // the outage, are in parts of the session timeout. connect says whether the client is zkconn.Connect's.
 func outlasts(t *testing.T, connect bool, age, outage float64) (kept bool) {
-	const session = 10 * time.Second
+	const session = sessionTimeout
 	part := func(f float64) time.Duration { return time.Duration(f * float64(session)) }
 	onServer(t, func(tb *serverTest) {
 		tb.makeParent()
@@ -90,11 +92,11 @@ func outlasts(t *testing.T, connect bool, age, outage float64) (kept bool) {
 		if connect {
 			conn = tb.connect()
 		} else {
-			conn = tb.connectAs(ordinary{wrap: watchesFirst})
+			conn = tb.connectOrdinary(ordinary{wrap: watchesFirst})
 		}
 		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
 		time.Sleep(part(age))
-		silence := tb.srv.Hold(anyFrom(conn.SessionID())).Every()
+		silence := tb.srv.Hold(anyRequestOf(conn.SessionID())).Every()
 		time.Sleep(part(outage))
 		silence.Release()
 		time.Sleep(time.Minute) // for Lost to close
@@ -345,7 +347,7 @@ func TestShortInterruptionsCostNoLease(t *testing.T) {
 // A client leaves a server that hangs although the proof began before, while the client connected: the first server
 // does not answer the handshake, and the second answers it and nothing else.
 func TestAServerThatHangsIsLeftThoughTheProofBeganBefore(t *testing.T) {
-	const session = 10 * time.Second
+	const session = sessionTimeout
 	for phase := range 12 {
 		withClient(t, func(tb *serverTest, conn *zk.Conn) {
 			id := conn.SessionID()

@@ -1,3 +1,5 @@
+// Tests of when a lease begins and when it is lost. lease_outage_test.go has those about servers that are away.
+// helpers_test.go has the helpers.
 package zklock_test
 
 import (
@@ -30,7 +32,7 @@ func TestTheNextSessionMayBeShorter(t *testing.T) {
 		long, short := zkserver.New(), zkserver.Run(t, zkserver.WithTick(200*time.Millisecond))
 		var current atomic.Pointer[zkserver.Server]
 		current.Store(long)
-		conn := testenv.Must(zkconn.Connect(t.Context(), threeServers, 10*time.Second,
+		conn := testenv.Must(zkconn.Connect(t.Context(), threeServers, sessionTimeout,
 			zkconn.WithDialer(func(network, address string, d time.Duration) (net.Conn, error) {
 				return current.Load().Dial(network, address, d)
 			})))(t)
@@ -41,18 +43,19 @@ func TestTheNextSessionMayBeShorter(t *testing.T) {
 		other := testenv.Must(zkconn.Connect(t.Context(), threeServers, 4*time.Second, zkconn.WithDialer(short.Dial)))(t)
 		t.Cleanup(other.Close)
 		for range 100 { // so that short has more changes than long: it would refuse a client that has seen later ones
-			testenv.Must(other.Create("/x", nil, zk.FlagSequence, zk.WorldACL(zk.PermAll)))(t)
+			testenv.Must(other.Create("/x", nil, zk.FlagSequence, everybody))(t)
 		}
 		current.Store(short)
 		long.Close()
 		<-lease.Lost()
 		holder := testenv.Must(mutex.Lock(t.Context(), zklock.NewOwner("in a short session")))(t)
 		require.Equal(t, 4*time.Second, short.Sessions()[1].Timeout)
-		next := lockAside(t.Context(), testenv.Must(zklock.New(other, lockPath))(t), zklock.NewOwner("next"))
+		next := startLock(t.Context(), testenv.Must(zklock.New(other, lockPath))(t), zklock.NewOwner("next"))
 		time.Sleep(20 * time.Second) // in which all is well with the connection
 		require.False(t, isClosed(holder.Lost()), "the lease is lost")
 
-		t.Cleanup(short.Hold(anyFrom(conn.SessionID())).Every().Release)
+		// The servers are silent. Lost must close before the next contender has the lock.
+		t.Cleanup(short.Hold(anyRequestOf(conn.SessionID())).Every().Release)
 		select {
 		case <-holder.Lost():
 			require.Empty(t, next)
@@ -68,7 +71,7 @@ func TestTheNextSessionMayBeShorter(t *testing.T) {
 func TestACallbackMayTakeAWhileBeforeTheHandshake(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		var slow atomic.Bool
-		conn := testenv.Must(zkconn.Connect(context.Background(), threeServers, 10*time.Second,
+		conn := testenv.Must(zkconn.Connect(context.Background(), threeServers, sessionTimeout,
 			zkconn.WithDialer(tb.srv.Dial), zkconn.WithZK(zk.WithEventCallback(func(ev zk.Event) {
 				if ev.State == zk.StateConnected && slow.Load() {
 					time.Sleep(2 * time.Second) // a handshake has a third of the session timeout for all three servers
@@ -87,7 +90,7 @@ func TestACallbackMayTakeAWhileBeforeTheHandshake(t *testing.T) {
 // The first Lock of a client waits for nothing but its requests, although zk.Connect returns before there is a session.
 func TestTheFirstLockOfAClientTakesNoLonger(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
-		conn := bubble.Connect(tb, tb.srv.Dial, 10*time.Second, bubble.One)
+		conn := bubble.Connect(tb, tb.srv.Dial, sessionTimeout, bubble.One)
 		began := time.Now()
 		l := testenv.Must(tb.mutex(conn).Lock(context.Background(), zklock.NewOwner("first")))(tb)
 		require.Zero(tb, time.Since(began), "the lock is free, and every request is answered at once")
@@ -98,19 +101,20 @@ func TestTheFirstLockOfAClientTakesNoLonger(t *testing.T) {
 // A client does not leave a server that answers slowly, and does not ask others whether they lead. The two answers of a
 // proof take longer than a server may be silent, because it is far, or because a thousand others are in front of them.
 func TestAServerThatAnswersIsNotLeft(t *testing.T) {
-	lines := map[int]func(net.Conn) net.Conn{0: distant(800 * time.Millisecond), 1000: narrow(4<<10, time.Millisecond)}
-	for others, wrap := range lines {
-		onServerCase(t, fmt.Sprint(others), func(tb *serverTest) {
+	for requests, wrap := range map[int]func(net.Conn) net.Conn{ // by the number of requests in front of the proof
+		0: distant(800 * time.Millisecond), 1000: narrow(4<<10, time.Millisecond),
+	} {
+		onServerCase(t, fmt.Sprint(requests), func(tb *serverTest) {
 			line := &bubble.Line{Server: tb.srv, Wrap: wrap}
-			_, m := tb.connectFor(10*time.Second, threeServers, line.Dial)
+			_, m := tb.connectFor(sessionTimeout, threeServers, line.Dial)
 			holder := tb.mustLock(m, nil)
 			time.Sleep(time.Minute)
-			for range others {
+			for range requests {
 				go m.Participants(context.Background())
 			}
 			time.Sleep(5 * time.Second)
 			require.False(tb, isClosed(holder.Lost()))
-			require.Len(tb, line.Dialed(), 1)
+			require.Len(tb, line.Dialed(), 1, "the client has left the server")
 			tb.mustUnlock(holder)
 		})
 	}
@@ -122,15 +126,15 @@ func TestALateContenderHasTheLockAfterThreeRoundTrips(t *testing.T) {
 	const roundTrip = 100 * time.Millisecond
 	for name, before := range map[string]int{"behind one": 1, "behind two": 2} {
 		onServerCase(t, name, func(tb *serverTest) {
-			holders := tb.enqueueOthers(before)
-			m := tb.mutex(tb.connectAs(ordinary{wrap: distant(roundTrip)}))
+			holders := tb.startQueuedClients(before)
+			m := tb.mutex(tb.connectOrdinary(ordinary{wrap: distant(roundTrip)}))
 			began := time.Now()
-			late := lockAside(context.Background(), m, nil)
+			late := startLock(context.Background(), m, nil)
 			time.Sleep(roundTrip * 3 / 2) // the server has answered the list, and gets the reads when the client has it
 			for _, holder := range holders {
-				tb.getAndUnlock(holder)
+				tb.receiveAndUnlock(holder)
 			}
-			got := tb.leaseOf(late)
+			got := tb.receiveLease(late)
 			require.Equal(tb, 3*roundTrip, time.Since(began))
 			tb.mustUnlock(got)
 		})
@@ -145,7 +149,7 @@ func TestANodeThatWasMadeAgainByHandIsNotTheHolders(t *testing.T) {
 		time.Sleep(5 * time.Second) // the holder watches its node
 		away := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpConnect, "")).Every()
 		tb.srv.Cut(conn.SessionID())
-		require.NoError(tb, admin.Delete(lease.Node(), -1))
+		tb.delete(admin, lease.Node())
 		tb.create(admin, lease.Node(), "", zk.FlagPersistent)
 		away.Release()
 		time.Sleep(2 * time.Second)
@@ -156,12 +160,12 @@ func TestANodeThatWasMadeAgainByHandIsNotTheHolders(t *testing.T) {
 // A waiter whose Mutex has lost the lock is not proved as often as a holder: it sends no more than another waiter.
 func TestAMutexThatHasLostTheLockAsksNoMoreThanAnotherWaiter(t *testing.T) {
 	withClient(t, func(tb *serverTest, admin *zk.Conn) {
-		sentBy := func(loses bool) int64 {
+		sentBy := func(loses bool) int64 { // how many requests a waiter sends in a minute
 			tap := new(wiretap.Tap)
-			conn := tb.connectWith(ensemble.Options{Buffer: 64 << 10, Tap: tap})
+			conn := tb.connectWith(ensemble.Options{Buffer: smallBuffer, Tap: tap})
 			m := tb.mutex(conn)
 			if loses {
-				require.NoError(tb, admin.Delete(tb.mustLock(m, nil).Node(), -1))
+				tb.delete(admin, tb.mustLock(m, nil).Node())
 			}
 			holder := tb.mustLock(tb.mutex(admin), nil)
 			waiter := startWaiter(m)
@@ -169,7 +173,7 @@ func TestAMutexThatHasLostTheLockAsksNoMoreThanAnotherWaiter(t *testing.T) {
 			before := tap.Counts()
 			time.Sleep(time.Minute)
 			sent := sum(tap.Counts().Since(before).Requests)
-			tb.handOver(holder, waiter)
+			tb.unlockBoth(holder, waiter)
 			return sent
 		}
 		require.Equal(tb, sentBy(false), sentBy(true))
@@ -181,7 +185,7 @@ func TestARefusedDeleteIsReportedWhole(t *testing.T) {
 	withEachClient(t, func(tb *serverTest) {
 		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 		conn := tb.connect()
-		for range 3 {
+		for range 3 { // the delete is tried again twice
 			tb.srv.Fail(jute.ErrNoAuth, requestOf(conn.SessionID(), jute.OpDelete, ""))
 		}
 		m := tb.mutex(conn)
@@ -197,9 +201,9 @@ func TestARefusedDeleteIsReportedWhole(t *testing.T) {
 
 func TestAContenderThatDoesNotFitIntoAPacketGetsAnError(t *testing.T) {
 	withEachClient(t, func(tb *serverTest) {
-		const most = 32 << 10 // that the client sends at once
+		const most = 32 << 10 // bytes of the largest packet that the client sends
 		m := tb.mutex(tb.connectWith(ensemble.Options{Buffer: most}))
-		for _, size := range []int{most - 1<<10, most, 64 << 10} {
+		for _, size := range []int{most - 1<<10, most, 2 * most} { // of the owner's name, which is in the packet
 			began := time.Now()
 			l, err := m.Lock(tb.within(time.Minute), zklock.NewOwner(strings.Repeat("x", size)))
 			if size < most {
@@ -219,11 +223,11 @@ func TestAContenderThatDoesNotFitIntoAPacketGetsAnError(t *testing.T) {
 // A waiter does not get the lock from a holder of the same session when the session ends: all its nodes go in one
 // transaction, and their events come in no particular order, on a narrow line at different moments.
 func TestNobodyHoldsALockInASessionThatHasEnded(t *testing.T) {
-	for range 20 {
+	for range 20 { // the events come in another order each time
 		withEachClient(t, func(tb *serverTest) {
 			conn := tb.connectWith(ensemble.Options{Wrap: narrow(16, time.Millisecond)})
 			tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
-			waiter := enqueue(tb.mutex(conn))
+			waiter := startQueuedWaiter(tb.mutex(conn))
 			conn.Close()
 			require.ErrorIs(tb, (<-waiter).err, zk.ErrClosing, "a waiter whose session has ended got the lock")
 		})
@@ -247,7 +251,7 @@ func TestOnceCtxHasEndedLockReturnsNoLease(t *testing.T) {
 	withEachClient(t, func(tb *serverTest) {
 		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 		ctx := &quietCtx{Context: context.Background()}
-		waiter := lockAside(ctx, tb.mutex(tb.connect()), zklock.NewOwner("waiter"))
+		waiter := startLock(ctx, tb.mutex(tb.connect()), zklock.NewOwner("waiter"))
 		time.Sleep(time.Second) // until it waits
 		ctx.ended.Store(true)
 		tb.mustUnlock(holder)
@@ -259,29 +263,30 @@ func TestOnceCtxHasEndedLockReturnsNoLease(t *testing.T) {
 
 // A lease is lost without an event, which a client may miss while it reconnects: the holder reads its node, too.
 func TestALeaseIsLostWithoutAnEvent(t *testing.T) {
-	for _, another := range []bool{false, true} { // whether its name is that of another contender's node by then
+	for _, nameIsTaken := range []bool{false, true} { // by then another contender has a node of the same name
 		withEachClient(t, func(tb *serverTest) {
 			admin := tb.connect()
 			conn := tb.connectWith(ensemble.Options{Wrap: func(nc net.Conn) net.Conn {
 				return withoutEvents(nc, "")
 			}})
 			holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
-			time.Sleep(2 * time.Second) // until it watches its node
-			require.NoError(tb, admin.Delete(tb.nodeAt(0), -1))
-			require.NoError(tb, admin.Delete(lockPath, -1))
-			if another {
+			time.Sleep(untilWatched)
+			tb.delete(admin, tb.nodeAt(0))
+			tb.delete(admin, lockPath)
+			if nameIsTaken {
 				tb.mustLock(tb.mutex(admin), zklock.NewOwner("another"))
 			}
 			nodes := tb.srv.Children(lockPath)
-			time.Sleep(4 * time.Second) // more than a third of the session timeout
-			require.True(tb, isClosed(holder.Lost()), "Lost is open; another contender has a node of the name: %v", another)
+			time.Sleep(sessionTimeout * 2 / 5) // a holder reads its node each third of the session timeout
+			require.True(tb, isClosed(holder.Lost()), "Lost is open; another contender has a node of the name: %v", nameIsTaken)
 			require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
 			require.Equal(tb, nodes, tb.srv.Children(lockPath), "it has deleted the node of another")
 		})
 	}
 }
 
-// keepBusy has goroutines, which begin one after the other, send requests of a client until rest is called.
+// keepBusy starts goroutines that send requests of a Mutex's client until rest is called. pause is the time between the
+// starts of two of them.
 func keepBusy(m *zklock.Mutex, goroutines int, pause time.Duration) (rest func()) {
 	ctx, rest := context.WithCancel(context.Background())
 	for range goroutines {
@@ -296,12 +301,14 @@ func keepBusy(m *zklock.Mutex, goroutines int, pause time.Duration) (rest func()
 }
 
 // Lock returns ErrTooSlow if the server is so far away that a lease, proved by an answer as old as that, would be lost
-// at once. With others at each proof a request of the client is under way, so that an answer may have waited for
-// another one. Connect's client leaves a server that is silent during a proof: one that is far away is not silent.
+// at once. If other goroutines send requests, an answer to a proof may have waited for the answer to such a request.
+// zkconn.Connect's client leaves a server that is silent during a proof, but not one that is only far away.
 func TestLockSaysThatTheServerIsTooFarAway(t *testing.T) {
 	for _, c := range []struct {
-		roundTrip, session, given int // in ms: given is the argument of WithSessionTimeout; 0: the client is Connect's, which knows it
-		others                    int // goroutines that send requests all the time
+		roundTrip int // in ms, as the next two
+		session   int // the session timeout
+		given     int // the argument of WithSessionTimeout; 0: the client is zkconn.Connect's, which knows the timeout
+		others    int // goroutines that send requests all the time
 	}{
 		{roundTrip: 7000, session: 10_000, given: 10_000}, {roundTrip: 9500, session: 10_000, given: 10_000},
 		{roundTrip: 11_000, session: 40_000, given: 10_000}, {roundTrip: 5000, session: 40_000, given: 6000},
@@ -320,14 +327,17 @@ func TestLockSaysThatTheServerIsTooFarAway(t *testing.T) {
 			if c.given == 0 {
 				_, m = tb.connectFor(ms(c.session), threeServers, line.Dial)
 			} else {
-				m = tb.mutex(tb.connectAs(ordinary{sessionTimeout: ms(c.session), wrap: far}), zklock.WithSessionTimeout(ms(c.given)))
+				conn := tb.connectOrdinary(ordinary{sessionTimeout: ms(c.session), wrap: far})
+				m = tb.mutex(conn, zklock.WithSessionTimeout(ms(c.given)))
 			}
+
 			rest := keepBusy(m, c.others, 100*time.Millisecond) // they ask at different times
 			defer rest()
 			require.ErrorIs(tb, testenv.Err(m.Lock(tb.within(10*time.Minute), nil)), zklock.ErrTooSlow)
 			testenv.Must(m.Participants(tb.within(10*time.Minute)))(tb, "requests are kept back without end")
 			rest()
-			require.LessOrEqual(tb, len(line.Dialed()), 1, "the client has left it")
+
+			require.LessOrEqual(tb, len(line.Dialed()), 1, "the client has left the server")
 			time.Sleep(time.Minute) // until each node is deleted, or its session has ended
 			require.Empty(tb, tb.srv.Children(lockPath))
 			require.Empty(tb, tb.srv.Watches())
@@ -339,47 +349,49 @@ func TestLockSaysThatTheServerIsTooFarAway(t *testing.T) {
 func TestAContenderThatIsFirstReturnsWhenItsClientIsClosed(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		tb.makeParent()
-		conn := tb.connectAs(ordinary{wrap: distant(time.Second)})
-		waiter := enqueue(tb.mutex(conn))
+		conn := tb.connectOrdinary(ordinary{wrap: distant(time.Second)})
+		waiter := startQueuedWaiter(tb.mutex(conn))
 		time.Sleep(3 * time.Second) // its node is there
 		conn.Close()
 		require.ErrorIs(tb, (<-waiter).err, zk.ErrClosing)
 	})
 }
 
-// Lock does not take a server for far away because requests of the same Mutex are in front of a proof. The create alone
-// is answered late; then every answer waits for the requests before it, with 200 for longer than the session timeout.
+// Lock does not return ErrTooSlow because requests of the same client are in front of a proof. First the create alone is
+// answered late. Then each answer waits for the answers to other goroutines: if those are 200, for longer than the
+// session timeout.
 func TestRequestsInFrontOfAProofAreNotAFarServer(t *testing.T) {
 	for _, others := range []int{25, 200} {
 		onServerCase(t, fmt.Sprint(others), func(tb *serverTest) {
 			tb.makeParent()
-			conn := tb.connectAs(ordinary{
+			conn := tb.connectOrdinary(ordinary{
 				sessionTimeout: 40 * time.Second, // the client must not give up
 				wrap:           narrow(128, 40*time.Millisecond),
 			})
 			m := tb.mutex(conn)
-			late := tb.srv.HoldReply(createOf(conn.SessionID()))
-			waiter := lockAside(context.Background(), m, zklock.NewOwner("waiter"))
+			late := tb.srv.HoldReply(createRequestOf(conn.SessionID()))
+			waiter := startLock(context.Background(), m, zklock.NewOwner("waiter"))
 			<-late.Hit()
 			rest := keepBusy(m, others, 0)
 			defer rest()
-			time.Sleep(1500 * time.Millisecond) // more than a twelfth of the session timeout
+			time.Sleep(2 * maxRoundTrip)
 			late.Release()
+
 			began := time.Now()
 			tb.participants(m)
 			const answers = 3 // for which participants waits
-			require.Greater(tb, time.Since(began), answers*10*time.Second/12, "they come too soon to show anything")
+			require.Greater(tb, time.Since(began), answers*maxRoundTrip, "the answers come too soon to show anything")
 			if others == 200 {
 				time.Sleep(time.Minute) // for all that may go wrong
 				rest()
 			}
-			tb.leaseOf(waiter, "the session is never proved").Unlock(context.Background()) // it may have been lost meanwhile
+			tb.receiveLease(waiter, "the session is never proved").Unlock(context.Background()) // it may have been lost meanwhile
 		})
 	}
 }
 
-// Round trips of up to a twelfth of the session timeout cost no lease, although the first proof is then complete later
-// than the presumption that begins with the create would end. Nor does a create that alone is answered late.
+// A lease is not lost by round trips of up to a twelfth of the session timeout, although the first proof is complete only
+// after the time for which the create alone makes the session safe. Nor is it lost by a create that is answered late.
 func TestALeaseOutlastsSlowAnswers(t *testing.T) {
 	const ms = time.Millisecond
 	for _, c := range []struct{ roundTrip, late time.Duration }{
@@ -389,9 +401,9 @@ func TestALeaseOutlastsSlowAnswers(t *testing.T) {
 	} {
 		onServerCase(t, fmt.Sprintf("%v, a create %v", c.roundTrip, c.late), func(tb *serverTest) {
 			tb.makeParent()
-			conn := tb.connectAs(ordinary{wrap: distant(c.roundTrip)})
+			conn := tb.connectOrdinary(ordinary{wrap: distant(c.roundTrip)})
 			if c.late > 0 {
-				reply := tb.srv.HoldReply(createOf(conn.SessionID()))
+				reply := tb.srv.HoldReply(createRequestOf(conn.SessionID()))
 				time.AfterFunc(c.late, reply.Release)
 				defer func() { require.Len(tb, reply.Hit(), 1) }()
 			}
@@ -400,17 +412,18 @@ func TestALeaseOutlastsSlowAnswers(t *testing.T) {
 	}
 }
 
-// A Lock does not fail for three refused proofs that have a good one between them: only three in a row end it.
+// A Lock does not fail because of three refused proofs if a good one is between them: only three in a row end it.
 func TestLockOutlastsProofsThatAreRefusedNowAndThen(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
-		conn := tb.connectAs(ordinary{})
+		conn := tb.connectOrdinary(ordinary{})
 		waiter := startWaiter(tb.mutex(conn))
 		id := conn.SessionID()
-		refused := tb.srv.Fail(zkserver.CodeUnimplemented, proofOf(id)).Every()
+		refused := tb.srv.Fail(zkserver.CodeUnimplemented, proofRequestOf(id)).Every()
 		time.Sleep(sessionTimeout) // until its create proves nothing any more
 		refused.Release()
-		first := tb.srv.Fail(zkserver.CodeUnimplemented, proofOf(id))
+
+		first := tb.srv.Fail(zkserver.CodeUnimplemented, proofRequestOf(id))
 		tb.mustUnlock(holder)
 		late := tb.srv.HoldReply(requestOf(id, jute.OpMulti, ""))
 		select {
@@ -419,7 +432,7 @@ func TestLockOutlastsProofsThatAreRefusedNowAndThen(t *testing.T) {
 			require.NoError(tb, got.err, "after two that were refused")
 		}
 		time.Sleep(sessionTimeout / 6) // this proof is good, and of little use
-		second := tb.srv.Fail(zkserver.CodeUnimplemented, proofOf(id))
+		second := tb.srv.Fail(zkserver.CodeUnimplemented, proofRequestOf(id))
 		late.Release()
 		got := <-waiter
 		require.NoError(tb, got.err)
@@ -434,47 +447,48 @@ func TestLockOutlastsProofsThatAreRefusedNowAndThen(t *testing.T) {
 // relies on the same watch, and looks for itself, although its own node has events.
 func TestAWaiterIsLetInThoughItsWatchesAreThrottledOnce(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
-		for what, conn := range map[string]*zk.Conn{"an ordinary client": tb.connectAs(ordinary{}), "Connect's": tb.connect()} {
+		for what, conn := range map[string]*zk.Conn{"an ordinary client": tb.connectOrdinary(ordinary{}), "Connect's": tb.connect()} {
 			first := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("first"))
-			second := enqueue(tb.mutex(tb.connect()))
+			second := startQueuedWaiter(tb.mutex(tb.connect()))
 			ours := tb.mutex(conn)
-			_, giveUp := tb.startGivingUp(ours, nil)
+			_, giveUp := tb.startWaiterWithGiveUp(ours, nil)
 			time.Sleep(time.Second) // until it waits
 			refused := tb.srv.Fail(codeThrottled, requestOf(conn.SessionID(), jute.OpSetWatches, ""))
 			tb.srv.Cut(conn.SessionID())
 			time.Sleep(5 * time.Second) // until the client is back
 			require.Len(tb, refused.Hit(), 1, what)
 			giveUp()
-			waiter := enqueue(ours)
-			tb.handOver(first, second)
-			for range 4 { // in two session timeouts
-				time.Sleep(5 * time.Second)
+
+			waiter := startQueuedWaiter(ours)
+			tb.unlockBoth(first, second)
+			for range 4 {
+				time.Sleep(sessionTimeout / 2)
 				tb.set(tb.connect(), tb.nodeAt(0), what)
 			}
 			require.Len(tb, waiter, 1, what)
-			tb.getAndUnlock(waiter)
+			tb.receiveAndUnlock(waiter)
 		}
 	})
 }
 
-// A waiter whose node was deleted by hand does not get the lock when it finds that the node before its own has gone.
-// Its watches are refused, so that it gets no event, and a stranger holds the lock by then.
+// A waiter whose own node was deleted by hand finds that the node before it has gone. It must not get the lock, which a
+// stranger holds by then. The server refuses the waiter's watches, so that it gets no event.
 func TestAWaiterWithoutANodeIsNotLetInThoughItsWatchesAreThrottled(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		conn, admin := tb.connect(), tb.connect()
 		first := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("first"))
-		waiter := enqueue(tb.mutex(conn))
-		stranger := enqueue(tb.mutex(tb.connect()))
+		waiter := startQueuedWaiter(tb.mutex(conn))
+		stranger := startQueuedWaiter(tb.mutex(tb.connect()))
 		refused := tb.srv.Fail(codeThrottled, requestOf(conn.SessionID(), jute.OpSetWatches, ""))
 		tb.srv.Cut(conn.SessionID())
 		time.Sleep(5 * time.Second) // until the client is back
 		require.Len(tb, refused.Hit(), 1)
-		require.NoError(tb, admin.Delete(tb.nodeAt(1), -1))
+		tb.delete(admin, tb.nodeAt(1))
 		tb.mustUnlock(first)
-		holder := tb.leaseOf(stranger)
-		time.Sleep(20 * time.Second) // two session timeouts
+		holder := tb.receiveLease(stranger)
+		time.Sleep(2 * sessionTimeout)
 		require.Empty(tb, waiter, "two holders: the waiter has no node")
-		tb.handOver(holder, waiter)
+		tb.unlockBoth(holder, waiter)
 	})
 }
 
@@ -482,10 +496,10 @@ func TestAWaiterWithoutANodeIsNotLetInThoughItsWatchesAreThrottled(t *testing.T)
 func TestRevokeStopsWhenItsCtxEnds(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
-		conn := tb.connectAs(ordinary{})
+		conn := tb.connectOrdinary(ordinary{})
 		late := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpGetData, ""))
 		ctx, cancel := context.WithCancel(context.Background())
-		asked := aside(func() error { return tb.mutex(conn).Revoke(ctx, zklock.Participant{Node: tb.nodeAt(0)}) })
+		asked := inBackground(func() error { return tb.mutex(conn).Revoke(ctx, zklock.Participant{Node: tb.nodeAt(0)}) })
 		<-late.Hit()
 		cancel()
 		require.ErrorIs(tb, <-asked, context.Canceled)

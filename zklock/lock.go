@@ -35,10 +35,9 @@ var (
 	ErrTooSlow = client.ErrTooSlow
 )
 
-// An Owner is the identity of a holder, as a thread is in Java: one line of work
-// that may pass through many functions, and may lock again in each of them. Goroutines
-// that share an owner share its lock, too: they do not exclude each other. A line of
-// work that locks once needs none; see Mutex.Lock. The zero Owner has no name.
+// An Owner is the identity of a holder, as a thread is in Java: one line of work that may pass through many functions,
+// and may lock again in each of them. Goroutines that share an owner share its lock, too: they do not exclude each
+// other. A line of work that locks once needs none; see Mutex.Lock. The zero Owner has no name.
 type Owner struct{ name string }
 
 // NewOwner returns a new owner. Two owners are distinct even if their names are
@@ -48,9 +47,8 @@ func NewOwner(name string) *Owner { return &Owner{name} }
 // String returns the owner's name.
 func (o *Owner) String() string { return o.name }
 
-// A Mutex is the lock at a path for all goroutines of a process. It is safe
-// for concurrent use. Make one per process and path and share it: its goroutines
-// queue in memory, and have one node for all of them in the queue at the server.
+// A Mutex is the lock at a path for all goroutines of a process. It is safe for concurrent use. Make one per process
+// and path and share it: its goroutines queue in memory, and have one node for all of them in the queue at the server.
 type Mutex struct {
 	settings
 	client *client.Client
@@ -90,10 +88,9 @@ const (
 	maxData  = 64 << 10
 )
 
-// WithSessionTimeout gives the session timeout that the server has agreed to. The
-// default is what Connect's client has agreed on last; or, if another function has
-// opened conn, 4 s, see New. If the value is too long, Lost may close after the next
-// holder got in; if it is too short, leases are lost without need.
+// WithSessionTimeout gives the session timeout that the server has agreed to. The default is what Connect's client has
+// agreed on last; or, if another function has opened conn, 4 s, see New. If the value is too long, Lost may close after
+// the next holder got in; if it is too short, leases are lost without need.
 func WithSessionTimeout(d time.Duration) Option {
 	return func(s *settings) error {
 		if d < shortest || d > longest {
@@ -104,11 +101,10 @@ func WithSessionTimeout(d time.Duration) Option {
 	}
 }
 
-// WithACL sets the access rights of the nodes that are made, the parents among
-// them; by default everybody may do everything. A parent that is there keeps its rights,
-// which decide who may queue, and who may delete a holder's node. All contenders must be
-// allowed to create, delete and read: a waiter that may not read the node before its own
-// gets no event when that is deleted. Revoke also needs the permission to write.
+// WithACL sets the access rights of the nodes that are made, the parents among them; by default everybody may do
+// everything. A parent that is there keeps its rights, which decide who may queue, and who may delete a holder's node.
+// All contenders must be allowed to create, delete and read: a waiter that may not read the node before its own gets no
+// event when that is deleted. Revoke also needs the permission to write.
 func WithACL(acl []zk.ACL) Option {
 	return func(s *settings) error {
 		if len(acl) == 0 {
@@ -131,13 +127,12 @@ func WithData(data []byte) Option {
 	}
 }
 
-// WithHandOver limits how often, and for how long, goroutines of this Mutex hand
-// the lock on to each other before other contenders get their turn: a node serves
-// at most that many holds, from 1 to 1024, and no hold begins after d. Then the Mutex
-// deletes the node and queues again, at the end. So no other process waits for this one
-// longer than d and one hold, and a contender that came while the node was there goes
-// first. Each node costs two requests, sometimes a list more, and a round trip between two
-// holds. The default is 16 holds and 50 ms; with 1 hold every release deletes the node.
+// WithHandOver limits how often, and for how long, goroutines of this Mutex hand the lock on to each other before other
+// contenders get their turn: a node serves at most that many holds, from 1 to 1024, and no hold begins after d. Then
+// the Mutex deletes the node and queues again, at the end. So no other process waits for this one longer than d and one
+// hold, and a contender that came while the node was there goes first. Each node costs two requests, sometimes a list
+// more, and a round trip between two holds. The default is 16 holds and 50 ms; with 1 hold every release deletes the
+// node.
 func WithHandOver(holds int, d time.Duration) Option {
 	return func(s *settings) error {
 		if holds < 1 || holds > 1<<passBits {
@@ -151,16 +146,13 @@ func WithHandOver(holds int, d time.Duration) Option {
 	}
 }
 
-// New returns the lock whose queue is under path. It sends nothing: the
-// parent and all above it are made when they are needed. The error, if any,
-// says which argument is wrong; for a path that is not valid it wraps
-// zk.ErrInvalidPath.
+// New returns the lock whose queue is under path. It sends nothing: the parent and all above it are made when they are
+// needed. The error, if any, says which argument is wrong; for a path that is not valid it wraps zk.ErrInvalidPath.
 //
-// A conn that was opened with zk.Connect does not say which session timeout the servers have
-// agreed to. Without WithSessionTimeout, 4 s is assumed: servers agree to no less, unless
-// their tickTime is below 2 s or their minSessionTimeout below 4 s. With such servers that
-// is unsafe: two may hold the lock at once. If the session timeout is longer, leases are
-// lost without need. So this is said once for each conn in the log of package zk.
+// A conn that was opened with zk.Connect does not say which session timeout the servers have agreed to. Without
+// WithSessionTimeout, 4 s is assumed: servers agree to no less, unless their tickTime is below 2 s or their
+// minSessionTimeout below 4 s. With such servers that is unsafe: two may hold the lock at once. If the session timeout
+// is longer, leases are lost without need. So this is said once for each conn in the log of package zk.
 func New(conn *zk.Conn, path string, options ...Option) (*Mutex, error) {
 	if conn == nil {
 		return nil, errors.New("zklock: the connection is nil")
@@ -202,26 +194,21 @@ func (m *Mutex) check() {
 // ctx. An owner that holds it already gets another lease of it, without a request. A nil owner is a new one,
 // without a name, as is right for work that locks once.
 //
-// A session that expires while Lock waits is not an error: it queues again, at
-// the end, in the client's new session. A connection that breaks is not an error
-// either.
+// A session that expires while Lock waits is not an error: it queues again, at the end, in the client's new session. A
+// connection that breaks is not an error either.
 //
-// Once ctx has ended, Lock does not return a lease, even if it got the lock in
-// the same instant: it returns, promptly, an error that wraps ctx.Err(). Its
-// node is then removed as soon as a server can be reached, so that the
-// contenders behind it do not wait for it. Other errors are the server's, such
-// as zk.ErrNoAuth, or zk.ErrClosing if conn has been closed; or ErrShutdown, or
-// ErrTooSlow. After any error the owner has as many leases as before.
+// Once ctx has ended, Lock does not return a lease, even if it got the lock in the same instant: it returns, promptly,
+// an error that wraps ctx.Err(). Its node is then removed as soon as a server can be reached, so that the contenders
+// behind it do not wait for it. Other errors are the server's, such as zk.ErrNoAuth, or zk.ErrClosing if conn has been
+// closed; or ErrShutdown, or ErrTooSlow. After any error the owner has as many leases as before.
 func (m *Mutex) Lock(ctx context.Context, owner *Owner) (*Lease, error) {
 	return m.acquire(ctx, owner, false)
 }
 
-// TryLock is Lock without the wait for other contenders: if one of them holds
-// the lock or waits for it, TryLock returns ErrHeld, and has left nothing
-// behind. For TryLock, a node that is being deleted still holds the lock. An owner is
-// not another contender for itself: beside a Lock of the same owner that finds the lock
-// free, TryLock gets a lease, too. TryLock returns when the server has answered, or when
-// ctx ends.
+// TryLock is Lock without the wait for other contenders: if one of them holds the lock or waits for it, TryLock returns
+// ErrHeld, and has left nothing behind. For TryLock, a node that is being deleted still holds the lock. An owner is not
+// another contender for itself: beside a Lock of the same owner that finds the lock free, TryLock gets a lease, too.
+// TryLock returns when the server has answered, or when ctx ends.
 func (m *Mutex) TryLock(ctx context.Context, owner *Owner) (*Lease, error) {
 	return m.acquire(ctx, owner, true)
 }
@@ -319,17 +306,15 @@ func (m *Mutex) Holds(owner *Owner) int {
 	return t.leases
 }
 
-// Shutdown ends the use of the Mutex: from now on Lock and TryLock return ErrShutdown.
-// It waits until nothing is under way: nobody holds the lock or waits for it through
-// this Mutex, and no request of it is unanswered. Owners that wait already get their
-// turn, and an owner that holds the lock may lock it again. A node that was given up
-// is deleted in the background, so call Shutdown before conn.Close: without a server,
-// the node stays until the session ends, and the next holder waits for that. With a server,
-// Close ends the session, and the next holder is in, though this one may still work.
+// Shutdown ends the use of the Mutex: from now on Lock and TryLock return ErrShutdown. It waits until nothing is under
+// way: nobody holds the lock or waits for it through this Mutex, and no request of it is unanswered. Owners that wait
+// already get their turn, and an owner that holds the lock may lock it again. A node that was given up is deleted in
+// the background, so call Shutdown before conn.Close: without a server, the node stays until the session ends, and the
+// next holder waits for that. With a server, Close ends the session, and the next holder is in, though this one may
+// still work.
 //
-// If ctx ends first, Shutdown returns an error that wraps ctx.Err() and names what is
-// still under way. Nothing of that is ended, and Shutdown may be called again to wait
-// for it. Other Mutexes of conn go on.
+// If ctx ends first, Shutdown returns an error that wraps ctx.Err() and names what is still under way. Nothing of that
+// is ended, and Shutdown may be called again to wait for it. Other Mutexes of conn go on.
 func (m *Mutex) Shutdown(ctx context.Context) error {
 	m.check()
 	began := time.Now()

@@ -1,3 +1,5 @@
+// Tests of what the calls of a Mutex and of a Lease return, and of what Shutdown, Stats and the log report.
+// helpers_test.go has the helpers.
 package zklock_test
 
 import (
@@ -27,16 +29,17 @@ import (
 func TestHoldsCountsTheLeasesOfAnOwner(t *testing.T) {
 	withOrdinaryClient(t, func(tb *serverTest, conn *zk.Conn) {
 		m := tb.mutex(conn)
-		owner, other := zklock.NewOwner("owner"), zklock.NewOwner("owner")
+		owner, other := zklock.NewOwner("owner"), zklock.NewOwner("owner") // two owners, although they have one name
 		require.Zero(tb, m.Holds(owner))
 		first := tb.mustLock(m, owner)
 		require.Equal(tb, 1, m.Holds(owner))
 		second := tb.mustLock(m, owner)
 		require.Equal(tb, 2, m.Holds(owner))
 		require.Equal(tb, first.Token(), second.Token())
-		waiter := lockAside(context.Background(), m, other)
+		waiter := startLock(context.Background(), m, other)
 		synctest.Wait()
 		require.Zero(tb, m.Holds(other), "it waits")
+
 		require.NoError(tb, first.Unlock(context.Background()), "leases end in any order")
 		require.ErrorIs(tb, first.Unlock(context.Background()), zklock.ErrUnlocked)
 		require.True(tb, isClosed(first.Done()))
@@ -44,9 +47,10 @@ func TestHoldsCountsTheLeasesOfAnOwner(t *testing.T) {
 		require.Equal(tb, 1, m.Holds(owner))
 		tb.mustUnlock(second)
 		require.Zero(tb, m.Holds(owner))
-		got := tb.leaseOf(waiter)
+		got := tb.receiveLease(waiter)
 		require.Equal(tb, 1, m.Holds(other))
 		require.Zero(tb, m.Holds(owner))
+
 		tb.srv.Expire(conn.SessionID())
 		<-got.Lost()
 		require.Zero(tb, m.Holds(other), "the lock is lost")
@@ -57,13 +61,13 @@ func TestHoldsCountsTheLeasesOfAnOwner(t *testing.T) {
 
 type contextKey struct{}
 
-// requireCostsNothing asserts that the ctx of a lease starts no goroutine, and that nothing of one that has ended is left.
-func (tb *serverTest) requireCostsNothing(l *zklock.Lease, parent context.Context) {
+// requireContextCostsNothing asserts that l.Context starts no goroutine, and that a ctx that has ended leaves no memory.
+func (tb *serverTest) requireContextCostsNothing(l *zklock.Lease, parent context.Context) {
 	before := runtime.NumGoroutine()
 	require.NoError(tb, l.Context(parent).Err())
 	// A cleanup of the garbage collector counts as a goroutine while it runs.
 	require.True(tb, bubble.Until(synctest.Wait, func() bool { return runtime.NumGoroutine() <= before }))
-	value := new(record)
+	value := new(record) // of the ctx that ends: it stays in memory as long as that ctx
 	request, done := context.WithCancel(context.WithValue(parent, contextKey{}, value))
 	l.Context(request)
 	done()
@@ -76,25 +80,25 @@ func (tb *serverTest) requireCostsNothing(l *zklock.Lease, parent context.Contex
 
 // However a lease ends, its methods, its ctx, the error of Unlock, the counts and the log say so, and say why.
 func TestALeaseEndsForWhateverReason(t *testing.T) {
-	const young = "its session has expired before its node is watched"
 	expire := func(tb *serverTest, conn *zk.Conn, _ *zklock.Lease) { tb.srv.Expire(conn.SessionID()) }
 	silence := func(tb *serverTest, conn *zk.Conn, l *zklock.Lease) {
-		silence := tb.srv.Hold(anyFrom(conn.SessionID())).Every()
+		silence := tb.srv.Hold(anyRequestOf(conn.SessionID())).Every()
 		<-l.Lost()
-		time.Sleep(10 * time.Second) // until the session has ended
+		time.Sleep(sessionTimeout) // until the session has ended
 		silence.Release()
 	}
 	for _, c := range []struct {
 		what  string
 		cause error // nil: the lease is not lost
-		ours  bool  // the client is Connect's, which knows each server that was tried
+		ours  bool  // the client is zkconn.Connect's, which knows each server that was tried
+		early bool  // the lease ends before its node is watched
 		end   func(tb *serverTest, conn *zk.Conn, l *zklock.Lease)
 	}{
 		{what: "Unlock", end: func(tb *serverTest, _ *zk.Conn, l *zklock.Lease) { tb.mustUnlock(l) }},
 		{what: "its session has expired", cause: zklock.ErrSessionExpired, end: expire},
-		{what: young, cause: zklock.ErrSessionExpired, end: expire},
+		{what: "its session has expired before its node is watched", cause: zklock.ErrSessionExpired, early: true, end: expire},
 		{what: "its node was deleted", cause: zklock.ErrNodeDeleted, end: func(tb *serverTest, _ *zk.Conn, l *zklock.Lease) {
-			require.NoError(tb, tb.connect().Delete(l.Node(), -1))
+			tb.delete(tb.connect(), l.Node())
 		}},
 		{what: "its server is silent", cause: zklock.ErrNotProved, end: silence},
 		{what: "its servers are silent", cause: zklock.ErrNotProved, ours: true, end: silence},
@@ -103,7 +107,7 @@ func TestALeaseEndsForWhateverReason(t *testing.T) {
 		{what: "its client was closed", cause: zk.ErrClosing, end: func(_ *serverTest, conn *zk.Conn, _ *zklock.Lease) { conn.Close() }},
 	} {
 		onServerCase(t, c.what, func(tb *serverTest) {
-			conn := tb.connectAs(ordinary{})
+			conn := tb.connectOrdinary(ordinary{})
 			if c.ours {
 				conn = tb.connect()
 			}
@@ -111,9 +115,10 @@ func TestALeaseEndsForWhateverReason(t *testing.T) {
 			m, owner := tb.mutex(conn, zklock.WithLogger(slog.New(slog.NewTextHandler(log, nil)))), zklock.NewOwner("owner")
 			l, inner := tb.mustLock(m, owner), tb.mustLock(m, owner) // two leases of one hold
 			tb.mustUnlock(inner)
-			if c.what != young {
+			if !c.early {
 				time.Sleep(time.Minute) // in which nothing happens
 			}
+
 			require.False(tb, isClosed(l.Done()))
 			require.True(tb, time.Now().Before(l.ValidUntil()))
 			parent := context.WithValue(tb.within(time.Hour), contextKey{}, "value")
@@ -121,12 +126,12 @@ func TestALeaseEndsForWhateverReason(t *testing.T) {
 			deadline, _ := ctx.Deadline()
 			require.Equal(tb, time.Hour, time.Until(deadline))
 			require.Equal(tb, "value", ctx.Value(contextKey{}))
-			tb.requireCostsNothing(l, parent)
+			tb.requireContextCostsNothing(l, parent)
 
 			c.end(tb, conn, l)
 			<-l.Done()
 			synctest.Wait()
-			isLost, over := c.cause != nil, zklock.ErrUnlocked
+			isLost, over := c.cause != nil, zklock.ErrUnlocked // over is the error of calls from now on
 			if isLost {
 				over = zklock.ErrLost
 			}
@@ -139,18 +144,20 @@ func TestALeaseEndsForWhateverReason(t *testing.T) {
 				require.ErrorIs(tb, context.Cause(l.Context(parent)), over)
 			}
 
-			err, s := l.Unlock(context.Background()), m.Stats()
+			err, stats := l.Unlock(context.Background()), m.Stats()
 			require.ErrorIs(tb, err, over)
 			counts := map[error]int64{
-				zklock.ErrSessionExpired: s.LostExpired, zklock.ErrNodeDeleted: s.LostDeleted, zklock.ErrNotProved: s.LostNotProved,
-				zklock.ErrSessionRefused: s.LostRefused, zk.ErrClosing: s.LostClosed,
+				zklock.ErrSessionExpired: stats.LostExpired, zklock.ErrNodeDeleted: stats.LostDeleted,
+				zklock.ErrNotProved: stats.LostNotProved, zklock.ErrSessionRefused: stats.LostRefused, zk.ErrClosing: stats.LostClosed,
 			}
 			for cause, count := range counts {
 				require.Equal(tb, c.cause == cause, errors.Is(err, cause), "%v", err)
-				require.Equal(tb, c.cause == cause, count == 1, "%+v", s)
+				require.Equal(tb, c.cause == cause, count == 1, "%+v", stats)
 			}
-			require.Equal(tb, isLost, s.Lost == 1)
-			require.Equal(tb, c.ours, strings.Contains(err.Error(), threeServers[0]+": "), "%v", err)
+			require.Equal(tb, isLost, stats.Lost == 1)
+			namesServers := strings.Contains(err.Error(), threeServers[0]+": ")
+			require.Equal(tb, c.ours, namesServers, "%v", err)
+
 			require.NoError(tb, m.Shutdown(context.Background()), "which waits for the logger")
 			if !isLost {
 				require.Empty(tb, log.lines)
@@ -164,24 +171,24 @@ func TestALeaseEndsForWhateverReason(t *testing.T) {
 	}
 }
 
-// Do returns what f returned although no server answers its Unlock: an error would make its caller try again. It waits
-// for Unlock for a session timeout, and after the end of its ctx for a 12th of that.
+// Do returns what its function returned, although no server answers the Unlock that Do calls: with an error, the caller
+// would do the work again. Do waits for Unlock for a session timeout, and after the end of its ctx for a 12th of that.
 func TestDoReturnsNilIfOnlyItsUnlockIsNotAnswered(t *testing.T) {
 	withClient(t, func(tb *serverTest, conn *zk.Conn) {
 		m := tb.mutex(conn)
-		var silence *zkserver.Fault
+		var silence *zkserver.Fault // the server does not answer the delete of the node
 		began := time.Now()
-		oops := errors.New("oops")
-		for _, want := range []error{nil, oops} {
+		for _, want := range []error{nil, errors.New("oops")} {
 			err := m.Do(context.Background(), nil, func(context.Context, *zklock.Lease) error {
 				silence = tb.srv.Hold(requestOf(conn.SessionID(), jute.OpDelete, "")).Every()
 				return want
 			})
 			require.Equal(tb, want == nil, err == nil, "%v", err)
 			require.NotErrorIs(tb, err, context.DeadlineExceeded)
-			require.GreaterOrEqual(tb, time.Since(began), 10*time.Second)
+			require.GreaterOrEqual(tb, time.Since(began), sessionTimeout)
 			silence.Release()
 		}
+
 		ctx, cancel := context.WithCancel(context.Background())
 		require.NoError(tb, m.Do(ctx, nil, func(context.Context, *zklock.Lease) error {
 			silence = tb.srv.Hold(requestOf(conn.SessionID(), jute.OpDelete, "")).Every()
@@ -189,7 +196,7 @@ func TestDoReturnsNilIfOnlyItsUnlockIsNotAnswered(t *testing.T) {
 			began = time.Now()
 			return nil
 		}))
-		require.Equal(tb, 10*time.Second/12, time.Since(began))
+		require.Equal(tb, maxRoundTrip, time.Since(began))
 		silence.Release()
 		require.NoError(tb, m.Shutdown(context.Background()))
 		require.Empty(tb, tb.srv.Children(lockPath))
@@ -202,7 +209,7 @@ func TestOneOfTwoCallsOfUnlockReportsTheEnd(t *testing.T) {
 		l := tb.mustLock(tb.mutex(conn), nil)
 		slow := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpDelete, ""))
 		unlock := func() error { return l.Unlock(context.Background()) }
-		first, second := aside(unlock), aside(unlock)
+		first, second := inBackground(unlock), inBackground(unlock)
 		synctest.Wait()
 		slow.Release()
 		one, other := <-first, <-second
@@ -213,32 +220,33 @@ func TestOneOfTwoCallsOfUnlockReportsTheEnd(t *testing.T) {
 
 // Shutdown waits until the node of a contender that gave up has gone: then the client may be closed.
 func TestShutdownReturnsWhenTheNodeOfAContenderThatGaveUpHasGone(t *testing.T) {
-	slow := map[string]jute.Op{"the first create is slow": jute.OpCreate, "a create is slow": jute.OpMulti, "a delete is slow": jute.OpDelete}
-	for what, op := range slow {
+	for what, op := range map[string]jute.Op{
+		"the first create is slow": jute.OpCreate, "a later create is slow": jute.OpMulti, "a delete is slow": jute.OpDelete,
+	} {
 		onServerCase(t, what, func(tb *serverTest) {
 			tb.makeParent()
-			conn := tb.connectAs(ordinary{})
+			conn := tb.connectOrdinary(ordinary{})
 			m := tb.mutex(conn)
 			if op == jute.OpMulti {
 				tb.lockAndUnlock(m) // and its next create is a multi
 			}
 			holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 			slow := tb.srv.Hold(requestOf(conn.SessionID(), op, ""))
-			tb.comeAndGiveUp(m)
+			tb.waitAndGiveUp(m)
 			<-slow.Hit()
 
 			began := time.Now()
 			require.ErrorIs(tb, m.Shutdown(tb.within(time.Second)), context.DeadlineExceeded)
 			require.Equal(tb, time.Second, time.Since(began))
-			done := aside(func() error { return m.Shutdown(context.Background()) })
+			done := inBackground(func() error { return m.Shutdown(context.Background()) })
 			synctest.Wait()
 			require.Empty(tb, done, "the node of the contender is in the queue")
 			slow.Release()
 			require.NoError(tb, <-done)
-			require.Len(tb, tb.srv.Children(lockPath), 1)
-			for _, w := range tb.srv.Watches() {
-				_, there := tb.srv.Node(w.Path)
-				require.True(tb, there, "it watches the node that it has given up: %v", w.Path)
+			require.Len(tb, tb.srv.Children(lockPath), 1, "the holder's node")
+			for _, watch := range tb.srv.Watches() {
+				_, there := tb.srv.Node(watch.Path)
+				require.True(tb, there, "it watches the node that it has given up: %v", watch.Path)
 			}
 			tb.mustUnlock(holder)
 		})
@@ -248,12 +256,12 @@ func TestShutdownReturnsWhenTheNodeOfAContenderThatGaveUpHasGone(t *testing.T) {
 // Shutdown does not wait for a server if a contender gave up before its create was sent: there is no node to look for.
 func TestShutdownReturnsForAContenderWhoseCreateWasNotSent(t *testing.T) {
 	withOrdinaryClient(t, func(tb *serverTest, conn *zk.Conn) {
-		m, id := tb.mutex(conn), conn.SessionID()
-		tb.srv.LoseRequest(zkserver.On(zkserver.OpConnect, "")).Every()
-		tb.srv.Cut(id)
+		m := tb.mutex(conn)
+		tb.srv.LoseRequest(zkserver.On(zkserver.OpConnect, "")).Every() // the client finds no server any more
+		tb.srv.Cut(conn.SessionID())
 		synctest.Wait()
-		require.ErrorIs(tb, testenv.Err(m.Lock(tb.within(5*time.Second), nil)), context.DeadlineExceeded)
-		require.NoError(tb, m.Shutdown(tb.within(10*time.Second)), "it waits for a server")
+		require.ErrorIs(tb, testenv.Err(m.Lock(tb.within(sessionTimeout/2), nil)), context.DeadlineExceeded)
+		require.NoError(tb, m.Shutdown(tb.within(sessionTimeout)), "it waits for a server")
 	})
 }
 
@@ -279,17 +287,18 @@ func TestShutdownRefusesNewLocksAndNamesWhatIsUnderWay(t *testing.T) {
 	withOrdinaryClient(t, func(tb *serverTest, conn *zk.Conn) {
 		m, holder := tb.mutex(conn), zklock.NewOwner("the holder")
 		stranger := tb.mustLock(tb.mutex(tb.connect()), nil)
-		next := lockAside(context.Background(), m, holder)
+		next := startLock(context.Background(), m, holder)
 		synctest.Wait()
 		waiter := startWaiter(m)
-		waitsFor := func(all string) {
+		waitsFor := func(all string) { // asserts that Shutdown waits for all that the text names
 			err := m.Shutdown(tb.within(time.Second))
 			require.ErrorIs(tb, err, context.DeadlineExceeded)
 			require.True(tb, strings.HasSuffix(err.Error(), ": "+all), err)
 		}
+
 		waitsFor("owners that wait for the lock: 2")
 		tb.mustUnlock(stranger)
-		first := tb.leaseOf(next)
+		first := tb.receiveLease(next)
 		waitsFor(first.Node() + ` is held by "the holder"; owners that wait for the lock: 1`)
 
 		for _, lock := range []func(context.Context, *zklock.Owner) (*zklock.Lease, error){m.Lock, m.TryLock} {
@@ -301,7 +310,8 @@ func TestShutdownRefusesNewLocksAndNamesWhatIsUnderWay(t *testing.T) {
 		require.ErrorIs(tb, m.Do(tb.within(time.Minute), nil, nil), zklock.ErrShutdown, "it does not call the nil function")
 		tb.mustUnlock(tb.mustLock(m, holder)) // the owner that holds the lock may lock it again
 		tb.mustUnlock(first)
-		second := tb.leaseOf(waiter)
+		second := tb.receiveLease(waiter)
+
 		stays := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpDelete, ""))
 		require.ErrorIs(tb, second.Unlock(tb.within(time.Second)), context.DeadlineExceeded)
 		waitsFor(second.Node() + " is being deleted")
@@ -316,10 +326,10 @@ func TestShutdownRefusesNewLocksAndNamesWhatIsUnderWay(t *testing.T) {
 // Shutdown does not wait for the proof that another Mutex of the same client needs, and that no server answers.
 func TestShutdownWaitsForNoOtherMutex(t *testing.T) {
 	withOrdinaryClient(t, func(tb *serverTest, conn *zk.Conn) {
-		id, m := conn.SessionID(), tb.mutex(conn)
+		m := tb.mutex(conn)
 		tb.lockAndUnlock(m)
-		holder := tb.mustLock(mutexAt(conn, "/other"), nil) // of the same client
-		proof := tb.srv.Hold(requestOf(id, jute.OpSync, ""))
+		holder := tb.mustLock(mutexAt(conn, "/other"), nil)                // of the same client
+		proof := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpSync, "")) // a proof begins with a sync
 		<-proof.Hit()
 		require.NoError(tb, m.Shutdown(tb.within(time.Second)))
 		proof.Release()
@@ -327,7 +337,7 @@ func TestShutdownWaitsForNoOtherMutex(t *testing.T) {
 	})
 }
 
-// Shutdown waits for a proof that was under way when the lock was released, and whose last request is answered late.
+// Shutdown waits for the proof of the session that was under way when the lock was released: a sync, and then a multi.
 func TestShutdownReturnsWhenTheProofIsOver(t *testing.T) {
 	withClient(t, func(tb *serverTest, conn *zk.Conn) {
 		id, m := conn.SessionID(), tb.mutex(conn)
@@ -335,12 +345,12 @@ func TestShutdownReturnsWhenTheProofIsOver(t *testing.T) {
 		proof := tb.srv.Hold(requestOf(id, jute.OpSync, ""))
 		<-proof.Hit()
 		last := tb.srv.HoldReply(requestOf(id, jute.OpMulti, ""))
-		unlocked := aside(func() error { return holder.Unlock(context.Background()) })
+		unlocked := inBackground(func() error { return holder.Unlock(context.Background()) })
 		synctest.Wait() // the delete waits behind the sync
 		proof.Release()
 		require.NoError(tb, <-unlocked)
 		<-last.Hit()
-		waited := aside(func() error { return m.Shutdown(context.Background()) })
+		waited := inBackground(func() error { return m.Shutdown(context.Background()) })
 		synctest.Wait()
 		require.Empty(tb, waited, "Shutdown has returned, and a request is under way")
 		last.Release()
@@ -354,21 +364,21 @@ func TestTheEventOfOneLockEndsTheLeasesOfAll(t *testing.T) {
 	withClient(t, func(tb *serverTest, conn *zk.Conn) {
 		watched := tb.mustLock(tb.mutex(conn), zklock.NewOwner("watched"))
 		time.Sleep(3 * time.Second) // until its node is watched, and the session has just been proved
-		alone := tb.mustLock(mutexAt(conn, "/other"), zklock.NewOwner("alone"))
+		unwatched := tb.mustLock(mutexAt(conn, "/other"), zklock.NewOwner("unwatched"))
 		id := conn.SessionID()
-		tb.srv.Hold(anyFrom(id)).Every()
+		tb.srv.Hold(anyRequestOf(id)).Every()
 		conn.Close()
 		tb.srv.Cut(id)
 		<-watched.Lost()
 		synctest.Wait()
-		require.True(tb, isClosed(alone.Lost()), "another lock of the client has got the event that it is closed")
+		require.True(tb, isClosed(unwatched.Lost()), "only the other lock of the client has got the event that it is closed")
 	})
 }
 
-// A waiter returns although its client hangs in Close, as zk.Connect's may: a request of another lock has noticed that.
+// A waiter's Lock returns although its client hangs in Close, as an ordinary one may: the requests of another lock fail.
 func TestAWaiterReturnsThoughItsClientHangsInClose(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
-		conn := bubble.Connect(tb, tb.srv.Dial, 10*time.Second, threeServers, zk.WithEventCallback(func(ev zk.Event) {
+		conn := bubble.Connect(tb, tb.srv.Dial, sessionTimeout, threeServers, zk.WithEventCallback(func(ev zk.Event) {
 			if ev.Type == zk.EventSession && ev.State == zk.StateDisconnected {
 				time.Sleep(30 * time.Second) // of virtual time: it hangs
 			}
@@ -412,32 +422,32 @@ func (r *record) Write(b []byte) (int, error)    { r.add(string(b)); return len(
 // that is closed before Shutdown. The session of that client ends: the next holder is in before Lost closes.
 func TestTheLogHasOneLineForWhatCannotBeAnError(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
-		ofZK, ofConnect := new(record), new(record)
+		ofZK, ofConnect := new(record), new(record) // the logs of the two clients
 		before := zk.DefaultLogger
 		zk.DefaultLogger = ofZK
 		tb.Cleanup(func() { zk.DefaultLogger = before })
-		ordinary := tb.connectAs(ordinary{})
-		conn := testenv.Must(zkconn.Connect(context.Background(), threeServers, 10*time.Second, zkconn.WithDialer(tb.srv.Dial),
+		ordinaryConn := tb.connectOrdinary(ordinary{})
+		conn := testenv.Must(zkconn.Connect(context.Background(), threeServers, sessionTimeout, zkconn.WithDialer(tb.srv.Dial),
 			zkconn.WithLogger(slog.New(slog.NewTextHandler(ofConnect, nil)))))(tb)
 		for range 2 {
-			for _, c := range []*zk.Conn{ordinary, conn} {
-				m := testenv.Must(zklock.New(c, lockPath))(tb)
+			for _, c := range []*zk.Conn{ordinaryConn, conn} {
+				m := testenv.Must(zklock.New(c, lockPath))(tb) // without WithSessionTimeout
 				tb.lockAndUnlock(m)
 			}
 		}
 		synctest.Wait() // what is written is written
 		require.Len(tb, ofZK.lines, 1)
 		require.Contains(tb, ofZK.lines[0], "4s is assumed")
-		tb.mutex(ordinary, zklock.WithSessionTimeout(8*time.Second))
+		tb.mutex(ordinaryConn, zklock.WithSessionTimeout(8*time.Second))
 		require.Len(tb, ofZK.lines, 1)
 		require.Empty(tb, ofConnect.lines)
 
 		m := testenv.Must(zklock.New(conn, lockPath))(tb)
 		holder := tb.mustLock(m, nil)
-		waiter := lockAside(context.Background(), m, nil)
+		waiter := startLock(context.Background(), m, nil)
 		next := startWaiter(tb.mutex(tb.connect())) // which waits until both are in their queues
 		conn.Close()
-		tb.getAndUnlock(next)
+		tb.receiveAndUnlock(next)
 		require.False(tb, isClosed(holder.Lost()))
 		<-holder.Lost()
 		require.ErrorIs(tb, (<-waiter).err, zk.ErrClosing)
@@ -445,7 +455,7 @@ func TestTheLogHasOneLineForWhatCannotBeAnError(t *testing.T) {
 		require.Len(tb, ofConnect.lines, 1)
 		require.Contains(tb, ofConnect.lines[0], "closed before Shutdown")
 		require.NoError(tb, m.Shutdown(context.Background()))
-		ordinary.Close()
+		ordinaryConn.Close()
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		require.Len(tb, ofZK.lines, 1, "nothing was under way")
@@ -456,13 +466,14 @@ func TestTheLogHasOneLineForWhatCannotBeAnError(t *testing.T) {
 func TestStatsCountWhatHappens(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		tb.makeParent()
-		conn := tb.connectAs(ordinary{})
+		conn := tb.connectOrdinary(ordinary{})
 		m := tb.mutex(conn, zklock.WithHandOver(16, time.Hour))
 		require.Zero(tb, m.Stats())
-		shows := func(want zklock.Stats) {
+		shows := func(want zklock.Stats) { // asserts what Stats returns, and that it allocates nothing
 			require.Equal(tb, want, m.Stats())
 			require.Zero(tb, testing.AllocsPerRun(10, func() { m.Stats() }))
 		}
+
 		first := tb.mustLock(m, nil)
 		began := m.Stats()
 		waiters := startWaiters(m, 2)
@@ -472,8 +483,8 @@ func TestStatsCountWhatHappens(t *testing.T) {
 		shows(want)
 
 		tb.mustUnlock(first)
-		tb.getAndUnlock(waiters[0])
-		held := tb.leaseOf(waiters[1])
+		tb.receiveAndUnlock(waiters[0])
+		held := tb.receiveLease(waiters[1])
 		time.Sleep(3 * time.Second)
 		want.Waiting, want.Acquired, want.HandedOn = 0, 3, 2
 		want.WaitDuration += 2 * time.Second // of two owners
@@ -496,25 +507,28 @@ func TestStatsCountWhatHappens(t *testing.T) {
 		}
 		want.Refused += 2
 		shows(want)
+
 		list := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpGetChildren2, lockPath))
 		ctx, cancel := context.WithCancel(context.Background())
-		tried := aside(func() error { _, err := m.TryLock(ctx, nil); return err })
+		tried := inBackground(func() error { _, err := m.TryLock(ctx, nil); return err })
 		<-list.Hit()
 		cancel()
 		list.Release()
 		require.ErrorIs(tb, <-tried, context.Canceled)
 		synctest.Wait() // until its node has gone
-		shows(want)
-		waiter := enqueue(m)
+		shows(want)     // a TryLock that was cancelled is not refused
+
+		waiter := startQueuedWaiter(m)
 		tb.srv.Expire(conn.SessionID())
 		time.Sleep(time.Minute) // until it has queued again
 		want.Waiting, want.Retried = 1, 1
 		shows(want)
+
 		tb.mustUnlock(stranger)
-		held = tb.leaseOf(waiter)
-		waiter = enqueue(m)             // it waits in memory
+		held = tb.receiveLease(waiter)
+		waiter = startQueuedWaiter(m)   // it waits in memory
 		tb.srv.Expire(conn.SessionID()) // it has no node to lose
-		tb.getAndUnlock(waiter)
+		tb.receiveAndUnlock(waiter)
 		require.ErrorIs(tb, held.Unlock(context.Background()), zklock.ErrLost)
 		stats := m.Stats()
 		require.EqualValues(tb, 5, stats.Acquired)

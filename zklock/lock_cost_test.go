@@ -1,3 +1,5 @@
+// Tests of how many requests the lock sends, by the count of a tap on the connection of its client. helpers_test.go has
+// the helpers.
 package zklock_test
 
 import (
@@ -23,16 +25,16 @@ import (
 
 // A contender that is alone sends two requests, and for the first acquisition of its Mutex also lists the queue.
 func TestCostWithoutContention(t *testing.T) {
-	onMeter(t, func(m *meter) {
-		ours := m.newMutex()
-		alone := func() { m.lockAndUnlock(ours) }
-		require.Equal(t, requests{jute.OpCreate: 1, jute.OpGetChildren2: 1, jute.OpDelete: 1}, m.sent(alone))
+	onMeteredServer(t, func(tb *meter) {
+		ours := tb.countedMutex()
+		alone := func() { tb.lockAndUnlock(ours) }
+		require.Equal(tb, requests{jute.OpCreate: 1, jute.OpGetChildren2: 1, jute.OpDelete: 1}, tb.sent(alone))
 		for range 3 {
-			require.Equal(t, requests{jute.OpMulti: 1, jute.OpDelete: 1}, m.sent(alone))
+			require.Equal(tb, requests{jute.OpMulti: 1, jute.OpDelete: 1}, tb.sent(alone))
 		}
-		require.NoError(t, m.connect().Delete(lockPath, -1))
-		ours = m.newMutex()
-		require.Equal(t, requests{jute.OpCreate: 1, jute.OpCreateContainer: 1, jute.OpMulti: 1, jute.OpDelete: 1}, m.sent(alone))
+		tb.delete(tb.connect(), lockPath)
+		ours = tb.countedMutex()
+		require.Equal(tb, requests{jute.OpCreate: 1, jute.OpCreateContainer: 1, jute.OpMulti: 1, jute.OpDelete: 1}, tb.sent(alone))
 	})
 }
 
@@ -47,22 +49,22 @@ func TestAParentIsNotWrittenThatHasDataOrMayNotBeWritten(t *testing.T) {
 		"it may not be written": {perms: zk.PermAll &^ zk.PermWrite},
 	} {
 		t.Run(what, func(t *testing.T) {
-			onMeter(t, func(m *meter) {
-				admin := m.connect()
-				m.allow(admin, lockPath, parent.perms)
+			onMeteredServer(t, func(tb *meter) {
+				admin := tb.connect()
+				tb.allow(admin, lockPath, parent.perms)
 				if parent.data != "" {
-					m.set(admin, lockPath, parent.data)
+					tb.set(admin, lockPath, parent.data)
 				}
-				before := m.stored(lockPath)
-				ours := m.newMutex()
-				alone := func() { m.lockAndUnlock(ours) }
+				before := tb.stored(lockPath)
+				ours := tb.countedMutex()
+				alone := func() { tb.lockAndUnlock(ours) }
 				for range 3 { // the Mutex learns that it must not write the parent
 					alone()
 				}
-				require.Equal(t, requests{jute.OpCreate: 1, jute.OpGetChildren2: 1, jute.OpDelete: 1}, m.sent(alone))
-				node := m.stored(lockPath)
-				require.Equal(t, parent.data, string(node.Data))
-				require.Equal(t, before.Stat.Version, node.Stat.Version, "it was written")
+				require.Equal(tb, requests{jute.OpCreate: 1, jute.OpGetChildren2: 1, jute.OpDelete: 1}, tb.sent(alone))
+				node := tb.stored(lockPath)
+				require.Equal(tb, parent.data, string(node.Data))
+				require.Equal(tb, before.Stat.Version, node.Stat.Version, "it was written")
 			})
 		})
 	}
@@ -79,13 +81,13 @@ func TestTheDataOfAParentThatIsMadeAgainIsKept(t *testing.T) {
 		require.True(tb, tb.srv.Delete(path) && tb.srv.Delete("/locks"))
 		makesParent := requestOf(conn.SessionID(), jute.OpCreateContainer, path)
 		first, second := tb.srv.Hold(makesParent), tb.srv.Hold(makesParent)
-		waiter := lockAside(context.Background(), m, zklock.NewOwner("owner"))
+		waiter := startLock(context.Background(), m, zklock.NewOwner("owner"))
 		<-first.Hit()
 		first.Release() // it fails, because /locks has gone; the Mutex makes that, and tries again
 		<-second.Hit()
 		tb.create(tb.connect(), path, data, zk.FlagPersistent)
 		second.Release()
-		got := tb.leaseOf(waiter)
+		got := tb.receiveLease(waiter)
 		require.Equal(tb, data, string(tb.stored(path).Data))
 		tb.mustUnlock(got)
 	})
@@ -94,54 +96,54 @@ func TestTheDataOfAParentThatIsMadeAgainIsKept(t *testing.T) {
 // Many goroutines of a Mutex send at most a fifth of a request per acquisition: 16 of them share a node of 3 requests.
 func TestCostOfManyGoroutines(t *testing.T) {
 	const n = 160
-	onMeter(t, func(m *meter) {
-		ours := m.newMutex()
-		sent := m.sent(func() {
-			holder := m.mustLock(ours, zklock.NewOwner("first"))
+	onMeteredServer(t, func(tb *meter) {
+		ours := tb.countedMutex()
+		sent := tb.sent(func() {
+			holder := tb.mustLock(ours, zklock.NewOwner("first"))
 			for _, waiter := range startWaiters(ours, n-1) {
-				m.mustUnlock(holder)
+				tb.mustUnlock(holder)
 				holder = (<-waiter).lease
 			}
-			m.mustUnlock(holder)
+			tb.mustUnlock(holder)
 		})
-		require.LessOrEqual(t, float64(sum(sent))/n, 0.2, "requests per acquisition: %v", sent)
+		require.LessOrEqual(tb, float64(sum(sent))/n, 0.2, "requests per acquisition: %v", sent)
 	})
 }
 
 // costBehind returns what a Mutex sends for an acquisition behind some contenders of other clients, whose requests do
 // not count. The first of these holds the lock for the time hold.
-func (m *meter) costBehind(ours *zklock.Mutex, strangers int, hold time.Duration) requests {
-	holder := m.mustLock(m.mutex(m.connect()), zklock.NewOwner("first stranger"))
-	var waiters []<-chan locked
+func (tb *meter) costBehind(ours *zklock.Mutex, strangers int, hold time.Duration) requests {
+	holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("first stranger"))
+	var waiters []<-chan lockResult
 	for range strangers - 1 {
-		waiters = append(waiters, m.startBehind(m.mutex(m.connect())))
+		waiters = append(waiters, tb.startBlockedWaiter(tb.mutex(tb.connect())))
 	}
-	return m.sent(func() {
-		waiters = append(waiters, m.startBehind(ours))
+	return tb.sent(func() {
+		waiters = append(waiters, tb.startBlockedWaiter(ours))
 		time.Sleep(hold)
 		for _, waiter := range waiters {
-			m.mustUnlock(holder)
-			holder = m.leaseNow(waiter)
+			tb.mustUnlock(holder)
+			holder = tb.receiveLeaseNow(waiter)
 		}
-		m.mustUnlock(holder)
+		tb.mustUnlock(holder)
 	})
 }
 
 // A contender behind one or two others sends these requests: it reads its own node, and each before it, to watch them.
 // If its create is older than a twelfth of the session timeout when its turn comes, one more write proves the session.
 func TestCostBehindStrangers(t *testing.T) {
-	onMeter(t, func(m *meter) {
-		ours := m.newMutex()
-		m.lockAndUnlock(ours)
+	onMeteredServer(t, func(tb *meter) {
+		ours := tb.countedMutex()
+		tb.lockAndUnlock(ours)
 		for strangers, want := range map[int]requests{
 			1: {jute.OpMulti: 1, jute.OpGetChildren2: 1, jute.OpGetData: 2, jute.OpDelete: 1},
 			2: {jute.OpMulti: 1, jute.OpGetChildren2: 1, jute.OpGetData: 3, jute.OpDelete: 1},
 		} {
-			require.Equal(t, want, m.costBehind(ours, strangers, 0), "behind %d", strangers)
+			require.Equal(tb, want, tb.costBehind(ours, strangers, 0), "behind %d", strangers)
 			afterAWait := maps.Clone(want)
 			afterAWait[jute.OpMulti]++
-			const old = 10 * time.Second / 11 // more than a twelfth of the session timeout
-			require.Equal(t, afterAWait, m.costBehind(ours, strangers, old), "behind %d, after a wait", strangers)
+			const old = sessionTimeout / 11 // more than a twelfth of the session timeout
+			require.Equal(tb, afterAWait, tb.costBehind(ours, strangers, old), "behind %d, after a wait", strangers)
 		}
 	})
 }
@@ -150,21 +152,21 @@ func TestCostBehindStrangers(t *testing.T) {
 // one goes, too: then one list is enough. Where servers are far and holds are short, every hand-over meets this.
 func TestAReleaseDuringTheListIsNotLookedFor(t *testing.T) {
 	for range 20 { // the client hands the list and the event over in either order
-		onMeter(t, func(m *meter) {
-			holder := m.mustLock(m.mutex(m.connect()), zklock.NewOwner("holder"))
-			second := m.startBehind(m.mutex(m.connect()))
-			third := m.startBehind(m.mutex(m.connect()))
-			conn := m.connectWith(ensemble.Options{Tap: m.tap})
-			ours := m.startBehind(m.mutex(conn))
-			m.mustUnlock(holder)
-			holder = m.leaseNow(second)
-			list := m.srv.HoldReply(requestOf(conn.SessionID(), jute.OpGetChildren2, lockPath))
-			require.Equal(t, requests{jute.OpGetChildren2: 1}, m.sent(func() {
-				m.mustUnlock(holder)
-				m.mustUnlock(m.leaseNow(third))
+		onMeteredServer(t, func(tb *meter) {
+			holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
+			second := tb.startBlockedWaiter(tb.mutex(tb.connect()))
+			third := tb.startBlockedWaiter(tb.mutex(tb.connect()))
+			conn := tb.connectWith(ensemble.Options{Tap: tb.tap})
+			ours := tb.startBlockedWaiter(tb.mutex(conn))
+			tb.mustUnlock(holder)
+			holder = tb.receiveLeaseNow(second)
+			list := tb.srv.HoldReply(requestOf(conn.SessionID(), jute.OpGetChildren2, lockPath))
+			require.Equal(tb, requests{jute.OpGetChildren2: 1}, tb.sent(func() {
+				tb.mustUnlock(holder)
+				tb.mustUnlock(tb.receiveLeaseNow(third))
 				list.Release()
 			}))
-			m.mustUnlock(m.leaseNow(ours))
+			tb.mustUnlock(tb.receiveLeaseNow(ours))
 		})
 	}
 }
@@ -173,7 +175,7 @@ func TestAReleaseDuringTheListIsNotLookedFor(t *testing.T) {
 // sync and a multi. All waiters of a Mutex together send a proof per third of it, and one read per session timeout.
 // docs/production.md has the cost of a hundred holders of a client.
 func TestCostOfHoldingIsSeventeenRequestsPerSessionTimeout(t *testing.T) {
-	onMeter(t, func(m *meter) {
+	onMeteredServer(t, func(tb *meter) {
 		const (
 			session     = 10 * time.Second
 			whileHeld   = session * 7 / 48 // between two proofs
@@ -183,26 +185,26 @@ func TestCostOfHoldingIsSeventeenRequestsPerSessionTimeout(t *testing.T) {
 		)
 		wait := func() { time.Sleep(long) }
 		times := func(each time.Duration) float64 { return float64(long) / float64(each) }
-		holder := m.mustLock(m.newMutex(), zklock.NewOwner("holder"))
-		sent := m.sent(wait) // a request or two of each kind may fall on the edges of that time
-		require.Len(t, sent, 3)
-		require.InDelta(t, times(whileHeld)-1, sent[jute.OpSync], 1) // the first proof comes later
-		require.InDelta(t, times(whileHeld)-1+alone, sent[jute.OpMulti], 2)
-		require.InDelta(t, times(whileQueued), sent[jute.OpGetData], 4)
-		m.mustUnlock(holder)
+		holder := tb.mustLock(tb.countedMutex(), zklock.NewOwner("holder"))
+		sent := tb.sent(wait) // a request or two of each kind may fall on the edges of that time
+		require.Len(tb, sent, 3)
+		require.InDelta(tb, times(whileHeld)-1, sent[jute.OpSync], 1) // the first proof comes later
+		require.InDelta(tb, times(whileHeld)-1+alone, sent[jute.OpMulti], 2)
+		require.InDelta(tb, times(whileQueued), sent[jute.OpGetData], 4)
+		tb.mustUnlock(holder)
 
-		stranger := m.mustLock(m.mutex(m.connect()), zklock.NewOwner("stranger"))
-		ours := m.newMutex()
-		first, second := m.startBehind(ours), m.startBehind(ours)
-		sent = m.sent(wait)
-		require.Len(t, sent, 3)
-		require.InDelta(t, times(session), sent[jute.OpGetData], 1)
-		require.InDelta(t, times(whileQueued), sent[jute.OpSync], 1)
-		require.InDelta(t, times(whileQueued)+alone, sent[jute.OpMulti], 2)
-		m.mustUnlock(stranger)
-		m.mustUnlock(m.leaseNow(first))
-		m.mustUnlock(m.leaseNow(second))
-		require.Empty(t, m.sent(wait), "nobody needs a proof")
+		stranger := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("stranger"))
+		ours := tb.countedMutex()
+		first, second := tb.startBlockedWaiter(ours), tb.startBlockedWaiter(ours)
+		sent = tb.sent(wait)
+		require.Len(tb, sent, 3)
+		require.InDelta(tb, times(session), sent[jute.OpGetData], 1)
+		require.InDelta(tb, times(whileQueued), sent[jute.OpSync], 1)
+		require.InDelta(tb, times(whileQueued)+alone, sent[jute.OpMulti], 2)
+		tb.mustUnlock(stranger)
+		tb.mustUnlock(tb.receiveLeaseNow(first))
+		tb.mustUnlock(tb.receiveLeaseNow(second))
+		require.Empty(tb, tb.sent(wait), "nobody needs a proof")
 	})
 }
 
@@ -219,19 +221,19 @@ func TestAProcessThatIsAloneSendsNearlyNothing(t *testing.T) {
 			var with, without float64 // requests per acquisition
 			testenv.Must(fmt.Sscanf(row, "| %s %s | %d | %s %s | %f | %f |", &pause[0], &pause[1], &times, &d[0], &d[1], &with, &without))(t)
 			run := func(options ...zklock.Option) (perLock float64) {
-				onMeter(t, func(m *meter) {
+				onMeteredServer(t, func(tb *meter) {
 					far := distant(time.Millisecond)
-					ours := m.mutex(m.connectWith(ensemble.Options{Tap: m.tap, Wrap: far}), options...)
-					sent := m.sent(func() {
+					ours := tb.mutex(tb.connectWith(ensemble.Options{Tap: tb.tap, Wrap: far}), options...)
+					sent := tb.sent(func() {
 						last := int64(0)
 						for range times {
-							l := m.mustLock(ours, nil)
-							require.Greater(t, l.Token(), last)
+							l := tb.mustLock(ours, nil)
+							require.Greater(tb, l.Token(), last)
 							last = l.Token()
-							m.mustUnlock(l)
+							tb.mustUnlock(l)
 							time.Sleep(duration(t, pause))
 						}
-						require.NoError(t, ours.Shutdown(context.Background()))
+						require.NoError(tb, ours.Shutdown(context.Background()))
 					})
 					perLock = float64(sum(sent)) / float64(times)
 				})
@@ -274,7 +276,7 @@ func TestWhatACachedNodeChanges(t *testing.T) {
 		// Another contender waits for the end of the session, which has a timeout of 10 s.
 		{what: "a crash", with: "10s", without: "0s", observe: func(tb *serverTest, conn *zk.Conn) string {
 			began := time.Now()
-			silence := tb.srv.Hold(anyFrom(conn.SessionID())).Every()
+			silence := tb.srv.Hold(anyRequestOf(conn.SessionID())).Every()
 			tb.lockAndUnlock(tb.mutex(tb.connect()))
 			silence.Release()
 			return fmt.Sprint(time.Since(began).Round(10 * time.Second))
@@ -312,20 +314,20 @@ func (l load) String() string {
 
 // run returns how many requests a load takes, and how long.
 func (l load) run(t *testing.T, options ...zklock.Option) (sent int64, took time.Duration) {
-	onMeter(t, func(m *meter) {
+	onMeteredServer(t, func(tb *meter) {
 		var all []*zklock.Mutex
 		for i := range l.processes {
 			// No two are equally far away, so that the order of the answers is always the same.
 			far := distant(2*time.Millisecond + time.Duration(i)*7*time.Microsecond)
-			all = append(all, m.mutex(m.connectWith(ensemble.Options{Tap: m.tap, Wrap: far}), options...))
+			all = append(all, tb.mutex(tb.connectWith(ensemble.Options{Tap: tb.tap, Wrap: far}), options...))
 		}
 		lock := func(mutex *zklock.Mutex) {
-			held := m.mustLock(mutex, nil)
+			held := tb.mustLock(mutex, nil)
 			time.Sleep(l.hold)
-			m.mustUnlock(held)
+			tb.mustUnlock(held)
 		}
 		began := time.Now()
-		requests := m.sent(func() {
+		requests := tb.sent(func() {
 			if l.burst > 0 {
 				l.takeTurns(all, lock)
 			} else {
@@ -333,7 +335,7 @@ func (l load) run(t *testing.T, options ...zklock.Option) (sent int64, took time
 			}
 			took = time.Since(began)
 			for _, mutex := range all {
-				require.NoError(m, mutex.Shutdown(context.Background()))
+				require.NoError(tb, mutex.Shutdown(context.Background()))
 			}
 		})
 		sent = sum(requests)

@@ -1,3 +1,5 @@
+// Random schedules, part 1: the history of a schedule, the model that it must fit, and the tests. Part 2, which plays a
+// schedule and records its history, is in lock_schedule_test.go. helpers_test.go has the helpers.
 package zklock_test
 
 import (

@@ -1,3 +1,5 @@
+// Random schedules, part 2: clients lock and unlock while an operator makes faults, all drawn from one seed. Part 1, in
+// lock_history_test.go, checks what has happened. helpers_test.go has the helpers.
 package zklock_test
 
 import (
@@ -164,7 +166,7 @@ func (s *stage) checkNothingLeft(caches bool) {
 	synctest.Wait()
 	if caches {
 		// The watch on the parent may be there: see (j) of docs/client.md. It goes with the next contender.
-		_, err := s.admin.Create(historyPath+"/contender", nil, 0, zk.WorldACL(zk.PermAll))
+		_, err := s.admin.Create(historyPath+"/contender", nil, 0, everybody)
 		if err == nil {
 			err = s.admin.Delete(historyPath+"/contender", -1)
 		}
@@ -311,7 +313,7 @@ func (s *stage) makeFault() {
 		}
 		return r.Session == session && skip < 0
 	}
-	all := anyFrom(session)
+	all := anyRequestOf(session)
 	moment, long := drawDuration(s.r, time.Millisecond, time.Second), drawDuration(s.r, sessionTimeout/2, 3*sessionTimeout)
 	kinds := 7 // cases 0 to 6, the mild ones: one of them alone takes no lease
 	if s.harsh {

@@ -1,3 +1,5 @@
+// The suites that every lock of this module must pass, played with zklock, and tests of TryLock beside Lock and of the
+// options of New. helpers_test.go has the helpers.
 package zklock_test
 
 import (
@@ -57,8 +59,8 @@ func TestLostReplies(t *testing.T) {
 	})
 }
 
-// requestsOf returns what n contenders send in all: the first one sends 3 requests, and the others 5, 6, 7, 7, ….
-func requestsOf(n int) (all int) {
+// requestsOfContenders returns how many requests n contenders send in all: the first one 3, and the others 5, 6, 7, 7, ….
+func requestsOfContenders(n int) (all int) {
 	for i := range n {
 		all += []int{3, 5, 6, 7}[min(i, 3)]
 	}
@@ -75,7 +77,7 @@ func locks(options ...zklock.Option) locktest.Subject {
 		Queue:        true,
 		Requeues:     true,
 		WakeUps:      func(waiting int) int { return min(waiting, 2) }, // each waiter watches the two nodes before its own
-		Requests:     requestsOf,
+		Requests:     requestsOfContenders,
 	}
 }
 
@@ -139,15 +141,18 @@ func TestSuitesWithCaching(t *testing.T) {
 	const keeps = 2100 * time.Millisecond // the 2 s of caching.options, and the time until the node has been deleted
 	anyLock, withLeases, withOwners := locks(caching.options...), leaseSubject(caching.options...), owners(caching.options...)
 	anyLock.Keeps, withLeases.Keeps, withOwners.Keeps = keeps, keeps, keeps
-	anyLock.Requests = func(n int) int { return requestsOf(n) + n - 1 } // a list more of each, and no delete of the last node
-	for name, s := range map[string]locktest.Suite{"Lock": anyLock, "Leases": withLeases, "Owners": withOwners} {
+	anyLock.Requests = func(n int) int { // each contender lists the queue once more, and the last node is not deleted
+		return requestsOfContenders(n) + n - 1
+	}
+
+	for name, suite := range map[string]locktest.Suite{"Lock": anyLock, "Leases": withLeases, "Owners": withOwners} {
 		t.Run(name, func(t *testing.T) {
-			p := s.Plan()
-			judge := p.Judge(t)
+			plan := suite.Plan()
+			judge := plan.Judge(t)
 			if judge == nil {
-				return // this process has run the cases
+				return // this process was started by a judge, and has run the cases
 			}
-			for _, name := range p.Names {
+			for _, name := range plan.Names {
 				message := differs[name]
 				if message == "" {
 					judge.Run(name)
@@ -192,40 +197,40 @@ func TestTryLockBesideALockOfItsOwnerIsRefused(t *testing.T) {
 	withClient(t, func(tb *serverTest, conn *zk.Conn) {
 		tb.create(conn, lockPath, "", zk.FlagPersistent)
 		m, owner := tb.mutex(conn), zklock.NewOwner("owner")
-		slow := tb.srv.Hold(createOf(conn.SessionID()))
-		first := lockAside(context.Background(), m, nil)
+		slow := tb.srv.Hold(createRequestOf(conn.SessionID()))
+		first := startLock(context.Background(), m, nil)
 		<-slow.Hit()
-		second := lockAside(context.Background(), m, owner)
+		second := startLock(context.Background(), m, owner)
 		synctest.Wait()
+
 		for range 2 { // while the first owner waits for its create, and while it holds the lock
 			require.ErrorIs(tb, testenv.Err(m.TryLock(tb.within(time.Minute), owner)), zklock.ErrHeld)
 			slow.Release()
 			synctest.Wait()
 		}
-		tb.getAndUnlock(first)
-		tb.getAndUnlock(second)
+		tb.receiveAndUnlock(first)
+		tb.receiveAndUnlock(second)
 	})
 }
 
-// TryLock is refused if another process is before it, although a Lock of the Mutex that came later goes on waiting. The
-// Lock comes during the list, for another owner, or during the delete of the node, for the same owner.
+// TryLock is refused if another process is before it, although a Lock of the Mutex that came later goes on waiting. That
+// Lock comes while TryLock lists the queue, for another owner, or while it deletes its node, for the same owner.
 func TestTryLockDoesNotWaitForALockThatCameAfterIt(t *testing.T) {
-	tries := zklock.NewOwner("tries")
-	cases := map[jute.Op]*zklock.Owner{jute.OpGetChildren2: nil, jute.OpDelete: tries} // when Lock comes, and for whom
-	for op, locks := range cases {
+	tryingOwner := zklock.NewOwner("trying")
+	for op, lockingOwner := range map[jute.Op]*zklock.Owner{jute.OpGetChildren2: nil, jute.OpDelete: tryingOwner} {
 		withClient(t, func(tb *serverTest, conn *zk.Conn) {
 			m := tb.mutex(conn)
 			holder := tb.mustLock(tb.mutex(tb.connect()), nil)
 			late := tb.srv.HoldReply(requestOf(conn.SessionID(), op, ""))
-			tried := aside(func() error { return testenv.Err(m.TryLock(context.Background(), tries)) })
+			tried := inBackground(func() error { return testenv.Err(m.TryLock(context.Background(), tryingOwner)) })
 			<-late.Hit()
-			waiter := lockAside(context.Background(), m, locks)
+			waiter := startLock(context.Background(), m, lockingOwner)
 			synctest.Wait()
 			late.Release()
 			synctest.Wait()
 			require.Len(tb, tried, 1, "it waits")
 			require.ErrorIs(tb, <-tried, zklock.ErrHeld)
-			tb.handOver(holder, waiter)
+			tb.unlockBoth(holder, waiter)
 		})
 	}
 }
@@ -237,22 +242,23 @@ func TestTryLockBesideALockOfItsOwner(t *testing.T) {
 		{lockFirst: true, held: true}, {held: true}, {lockFirst: true}, {},
 	} {
 		onServerCase(t, fmt.Sprintf("Lock first: %v; held: %v", c.lockFirst, c.held), func(tb *serverTest) {
-			conn := tb.connectAs(ordinary{})
+			conn := tb.connectOrdinary(ordinary{})
 			m, owner := tb.mutex(conn), zklock.NewOwner("owner")
 			tb.create(conn, lockPath, "", zk.FlagPersistent)
 			var holder *zklock.Lease
 			if c.held {
 				holder = tb.mustLock(tb.mutex(tb.connect()), nil)
 			}
+
 			late := tb.srv.HoldReply(requestOf(conn.SessionID(), jute.OpGetChildren2, ""))
-			tried, tries := make(chan locked, 2), 1
-			var waiter <-chan locked
+			tried, tries := make(chan lockResult, 2), 1
+			var waiter <-chan lockResult
 			try := func() {
 				l, err := m.TryLock(context.Background(), owner)
-				tried <- locked{l, err}
+				tried <- lockResult{l, err}
 			}
 			if c.lockFirst {
-				waiter = lockAside(context.Background(), m, owner)
+				waiter = startLock(context.Background(), m, owner)
 				synctest.Wait()
 				go try()
 			} else {
@@ -260,11 +266,12 @@ func TestTryLockBesideALockOfItsOwner(t *testing.T) {
 				go try()
 				go try()
 				<-late.Hit()
-				waiter = lockAside(context.Background(), m, owner)
+				waiter = startLock(context.Background(), m, owner)
 			}
 			synctest.Wait()
 			require.Empty(tb, tried)
 			late.Release()
+
 			if c.held {
 				for range tries {
 					require.ErrorIs(tb, (<-tried).err, zklock.ErrHeld)
@@ -274,11 +281,12 @@ func TestTryLockBesideALockOfItsOwner(t *testing.T) {
 				require.ErrorIs(tb, (<-tried).err, zklock.ErrHeld)
 				require.Zero(tb, time.Since(began), "the Mutex knows already that another contender is before it")
 				require.EqualValues(tb, tries+1, m.Stats().Refused)
-				tries = 1
+
+				tries = 1 // from here on
 				synctest.Wait()
 				isNoPing := func(r zkserver.Request) bool { return r.Session == conn.SessionID() && r.Op != jute.OpPing }
 				noProof := tb.srv.Hold(isNoPing).Every()
-				time.Sleep(5 * time.Second) // until the session is not known to be safe
+				time.Sleep(sessionTimeout / 2) // until the session is not known to be safe
 				require.Empty(tb, waiter)
 				tb.mustUnlock(holder)
 				synctest.Wait()
@@ -288,9 +296,9 @@ func TestTryLockBesideALockOfItsOwner(t *testing.T) {
 				noProof.Release()
 			}
 
-			token := tb.leaseOf(waiter).Token()
+			token := tb.receiveLease(waiter).Token()
 			for range tries {
-				require.Equal(tb, token, tb.leaseOf(tried).Token())
+				require.Equal(tb, token, tb.receiveLease(tried).Token())
 			}
 			require.Equal(tb, tries+1, m.Holds(owner))
 		})
@@ -301,11 +309,11 @@ func TestTryLockBesideALockOfItsOwner(t *testing.T) {
 func TestWhatAnOptionWasGivenMayBeChangedAfterNew(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		data, acl := []byte("the first words"), zk.WorldACL(zk.PermAll)
-		m := tb.mutex(tb.connectAs(ordinary{}), zklock.WithData(data), zklock.WithACL(acl))
-		holder := lockAside(context.Background(), m, zklock.NewOwner("holder"))
+		m := tb.mutex(tb.connectOrdinary(ordinary{}), zklock.WithData(data), zklock.WithACL(acl))
+		holder := startLock(context.Background(), m, zklock.NewOwner("holder"))
 		copy(data, "CHANGED") // while the node is made
 		acl[0].Perms = zk.PermAll &^ zk.PermAdmin
-		got := tb.leaseOf(holder)
+		got := tb.receiveLease(holder)
 		queue := tb.participants(m)
 		require.Len(tb, queue, 1)
 		require.Equal(tb, "the first words", string(queue[0].Data))
@@ -322,15 +330,17 @@ func TestAParentThatIsThereKeepsItsList(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		admin := tb.makeParent()
 		list := func(password string) []zk.ACL { return zk.DigestACL(zk.PermAll, "orders", password) }
-		mutex := func(writes string, passwords ...string) *zklock.Mutex {
+		// mutex makes a Mutex that gives its nodes the rights of one password, and whose client has some passwords.
+		mutex := func(ofNodes string, ofClient ...string) *zklock.Mutex {
 			conn := tb.connect()
-			for _, p := range passwords {
-				require.NoError(tb, conn.AddAuth("digest", []byte("orders:"+p)))
+			for _, password := range ofClient {
+				require.NoError(tb, conn.AddAuth("digest", []byte("orders:"+password)))
 			}
-			return tb.mutex(conn, zklock.WithACL(list(writes)))
+			return tb.mutex(conn, zklock.WithACL(list(ofNodes)))
 		}
 		old, between := mutex("old", "old"), mutex("old", "old", "new")
 		both, latest := mutex("new", "old", "new"), mutex("new", "new")
+
 		lease := tb.mustLock(old, nil)
 		require.NoError(tb, admin.Delete(lease.Node(), -1), "the parent is open to everybody")
 		require.ErrorIs(tb, lease.Unlock(context.Background()), zklock.ErrLost)
@@ -347,12 +357,16 @@ func TestAParentThatIsThereKeepsItsList(t *testing.T) {
 		require.NoError(tb, admin.AddAuth("digest", []byte("orders:old")))
 		for _, parent := range []string{"old", "new"} {
 			testenv.Must(admin.SetACL(lockPath, list(parent), -1))(tb)
-			for _, waiter := range []<-chan locked{enqueue(between), enqueue(both), enqueue(mutex("old", "old", "new"))} {
-				tb.getAndUnlock(waiter)
+			var waiters []<-chan lockResult
+			for _, m := range []*zklock.Mutex{between, both, mutex("old", "old", "new")} {
+				waiters = append(waiters, startQueuedWaiter(m))
+			}
+			for _, waiter := range waiters {
+				tb.receiveAndUnlock(waiter)
 			}
 			require.NoError(tb, admin.AddAuth("digest", []byte("orders:new")))
 		}
-		tb.getAndUnlock(enqueue(latest))
+		tb.receiveAndUnlock(startQueuedWaiter(latest))
 	})
 }
 
@@ -386,7 +400,8 @@ func TestExplore(t *testing.T) {
 	exploretest.Test(t, steps.Zklock())
 }
 
-// foreignLock makes a lock like zk.Lock, which knows no cached nodes. Its names are not random: schedules repeat.
+// foreignLock makes a lock like zk.Lock, which knows no cached nodes. Its nodes have a name that is not random, so that
+// a schedule can be played again.
 func foreignLock(conn *zk.Conn, path, name string) *broken.Lock {
 	return broken.With(broken.Manner{Prefix: "_c_" + name + "-lock-", AnyChild: true}, "none", conn, path)
 }
@@ -408,13 +423,14 @@ func TestExploreACachedNode(t *testing.T) {
 	mixed.Name = "zklock, caching, and zk.Lock"
 	mixed.Requeues, mixed.Reentrant = false, false // as zk.Lock, which returns the errors of its session
 	mixed.NotLocked = func(err error) bool { return ours.NotLocked(err) || errors.Is(err, broken.ErrNotLocked) }
+
 	lock, unlock, try := player.LockOp, player.UnlockOp, player.TryLockOp
 	once, twice := []player.Op{lock, unlock}, []player.Op{lock, unlock, lock, unlock}
 	again := [][]player.Op{twice, {try, unlock, lock, unlock}}
 	some := explore.Search{Seed: 1, Limit: 300} // schedules drawn at random
 	someOrAll := some
 	if testenv.AtLength() {
-		someOrAll = explore.Search{}
+		someOrAll = explore.Search{} // all schedules
 	}
 	faults := []player.Fault{player.LoseRequest, player.LoseReply, player.Cut, player.Expire, player.Stop, player.EndContext}
 	for _, p := range []exploretest.Plan{
@@ -430,9 +446,9 @@ func TestExploreACachedNode(t *testing.T) {
 			Kinds: append(faults, player.NodeGoes, player.NodeSet, player.Remake)}, Search: explore.Search{Seed: 1, Limit: 150}},
 	} {
 		t.Run(p.What, func(t *testing.T) {
-			r := explore.Explore(t, p.World, p.Search) // with the zero Search it plays all schedules
-			t.Log(r)
-			require.True(t, r.Found == nil, "%v", r.Found)
+			result := explore.Explore(t, p.World, p.Search)
+			t.Log(result)
+			require.True(t, result.Found == nil, "%v", result.Found)
 		})
 	}
 }

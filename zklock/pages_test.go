@@ -1,3 +1,5 @@
+// Tests that the numbers, tables and programs of the pages about zklock are those of the code. helpers_test.go has the
+// helpers.
 package zklock_test
 
 import (
@@ -48,8 +50,8 @@ func (s *deployment) client() (*zk.Conn, *bubble.Line) {
 }
 
 // lock acquires the lock at a path, or waits for it, aside.
-func (s *deployment) lock(conn *zk.Conn, path string) <-chan locked {
-	return enqueue(testenv.Must(zklock.New(conn, path))(s))
+func (s *deployment) lock(conn *zk.Conn, path string) <-chan lockResult {
+	return startQueuedWaiter(testenv.Must(zklock.New(conn, path))(s))
 }
 
 // idle counts the requests and pings per second while nothing happens.
@@ -113,7 +115,7 @@ func TestProductionSaysWhatASessionTimeoutCosts(t *testing.T) {
 			conn, _ := s.client()
 			m := testenv.Must(zklock.New(conn, lockPath))(s)
 			ctx, stop := context.WithCancel(context.Background())
-			done := aside(func() error {
+			done := inBackground(func() error {
 				return m.Do(ctx, nil, func(ctx context.Context, _ *zklock.Lease) error { <-ctx.Done(); return nil })
 			})
 			time.Sleep(timeout)
@@ -320,7 +322,7 @@ func TestTheProgramInTheReadmeRuns(t *testing.T) {
 		conn, m := other(t)
 		program, _ := start(t, p.with(t, "return nil\n\t})", "<-ctx.Done()\n\t\treturn ctx.Err()\n\t})"))
 		waitForNodes(t, conn, 1)
-		next := lockAside(t.Context(), m, zklock.NewOwner("next"))
+		next := startLock(t.Context(), m, zklock.NewOwner("next"))
 		terminate(t, conn, program)
 		got := <-next
 		require.NoError(t, got.err)

@@ -48,8 +48,7 @@ func (m *Mutex) attend(ctx context.Context, ready, refused <-chan struct{}) {
 	}
 }
 
-// await returns what to wait for next, nil if the call ends, and what handles the event of p
-// that has come.
+// await returns what to wait for next, nil if the call ends, and what handles the event of p that has come.
 func (p *parking) await(parked <-chan *parking, ready, refused, done <-chan struct{}) (next *parking, handle handler) {
 	next = noParking
 	select {

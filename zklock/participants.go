@@ -22,9 +22,8 @@ type Participant struct {
 	Position int    // in the queue
 	Holds    bool   // it waits for none of those before it: the first, and readers or leases of a semaphore beside it
 	Node     string // the path of its node
-	// Token is the exact fencing token of the holder if it holds the lock by this Mutex,
-	// and otherwise the least that a lease by the node may have: it is higher than those
-	// of the participants before it.
+	// Token is the exact fencing token of the holder if it holds the lock by this Mutex, and otherwise the least that a
+	// lease by the node may have: it is higher than those of the participants before it.
 	Token  int64
 	Cached bool // nobody holds the lock by this Mutex, which keeps its node; see WithCaching
 	// Library is "zklock", "zk.Lock", "zklock or zk.Lock" if Unreadable, "Curator mutex", "Curator read lock",
@@ -38,10 +37,9 @@ type Participant struct {
 	Since      time.Time // when the node was made, by the clock of the servers
 }
 
-// Participants returns the queue: the holder, and then those that wait, in
-// their order. Leases of a semaphore and nodes of a latch at the path are listed,
-// too, although a Mutex does not wait for them. It is a picture of a moment: contenders that
-// leave while it is taken are left out. An error wraps the server's error, or ctx.Err().
+// Participants returns the queue: the holder, and then those that wait, in their order. Leases of a semaphore and nodes
+// of a latch at the path are listed, too, although a Mutex does not wait for them. It is a picture of a moment:
+// contenders that leave while it is taken are left out. An error wraps the server's error, or ctx.Err().
 func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 	m.check()
 	var all []Participant
@@ -88,12 +86,11 @@ func (m *Mutex) contenders(stop <-chan struct{}) (all []client.Child, err error)
 	return all, err
 }
 
-// Revoke asks a participant to release the lock: its Lease's
-// RevokeRequested is closed, now or once it holds the lock. Nobody is forced.
-// A holder of Curator's that is revocable is asked in Curator's way, if its node has an address as its data: other
-// data may be the id of a LeaderSelector, which the request would replace. All others are left alone, and the error
-// wraps [ErrNotAsked]. Revoking a participant that has left is not an error. An error wraps the server's error, or
-// ctx.Err().
+// Revoke asks a participant to release the lock: its Lease's RevokeRequested is closed, now or once it holds the lock.
+// Nobody is forced. A holder of Curator's that is revocable is asked in Curator's way, if its node has an address as
+// its data: other data may be the id of a LeaderSelector, which the request would replace. All others are left alone,
+// and the error wraps [ErrNotAsked]. Revoking a participant that has left is not an error. An error wraps the server's
+// error, or ctx.Err().
 func (m *Mutex) Revoke(ctx context.Context, p Participant) error {
 	m.check()
 	name, below := strings.CutPrefix(p.Node, m.path+"/")

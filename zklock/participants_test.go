@@ -1,3 +1,4 @@
+// Tests of Participants, Revoke, Do and New, for which one client or two are enough. helpers_test.go has the helpers.
 package zklock_test
 
 import (
@@ -32,8 +33,8 @@ func TestParticipantsAreShownInTheOrderOfTheQueue(t *testing.T) {
 		first := tb.mustLock(a, zklock.NewOwner("first"))
 		other := tb.connect()
 		tb.create(other, lockPath+"/config", "", zk.FlagPersistent)
-		curator := tb.create(other, lockPath+"/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-", "192.0.2.1", zk.FlagEphemeralSequential)
-		done := lockAside(tb.Context(), tb.mutex(other, zklock.WithData(nil)), zklock.NewOwner("last"))
+		curator := tb.create(other, curatorNode, "192.0.2.1", zk.FlagEphemeralSequential)
+		done := startLock(tb.Context(), tb.mutex(other, zklock.WithData(nil)), zklock.NewOwner("last"))
 		synctest.Wait()
 
 		all := tb.participants(a)
@@ -55,8 +56,8 @@ func TestParticipantsAreShownInTheOrderOfTheQueue(t *testing.T) {
 		}, all)
 
 		tb.mustUnlock(first)
-		require.NoError(tb, other.Delete(curator, -1))
-		last := tb.leaseOf(done)
+		tb.delete(other, curator)
+		last := tb.receiveLease(done)
 		require.Equal(tb, all[2].Node, last.Node())
 		require.Equal(tb, tokens[2], last.Token())
 		require.Equal(tb, all[0].Node, first.Node(), "it is known after Unlock, too")
@@ -69,7 +70,7 @@ func TestAParticipantThatLeavesMeanwhileIsNotShown(t *testing.T) {
 		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 		m := tb.mutex(tb.connect())
 		held := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpGetData })
-		done := aside(func() error {
+		done := inBackground(func() error {
 			all, err := m.Participants(tb.Context())
 			require.Empty(tb, all, "a participant is shown that has left")
 			return err
@@ -85,7 +86,7 @@ func TestAParticipantThatLeavesMeanwhileIsNotShown(t *testing.T) {
 func TestAHolderIsAskedForTheLock(t *testing.T) {
 	withEachClient(t, func(tb *serverTest) {
 		holder := tb.mustLock(tb.mutex(tb.connect(), zklock.WithData([]byte("who"))), zklock.NewOwner("holder"))
-		waiter := enqueue(tb.mutex(tb.connect()))
+		waiter := startQueuedWaiter(tb.mutex(tb.connect()))
 		require.False(tb, isClosed(holder.RevokeRequested()), "nobody has asked")
 		m := tb.mutex(tb.connect())
 		all := tb.participants(m)
@@ -98,7 +99,7 @@ func TestAHolderIsAskedForTheLock(t *testing.T) {
 		require.False(tb, isClosed(holder.Lost()), "a holder that is asked has lost the lock")
 		tb.mustUnlock(holder)
 		require.NoError(tb, m.Revoke(tb.Context(), all[0]), "that it has gone is not an error")
-		next := tb.leaseOf(waiter)
+		next := tb.receiveLease(waiter)
 		<-next.RevokeRequested()
 		tb.mustUnlock(next)
 	})
@@ -110,16 +111,16 @@ func TestCuratorsWayOfAskingIsUnderstoodAndSpoken(t *testing.T) {
 		conn := tb.connect()
 		m := tb.mutex(conn, zklock.WithData([]byte("the host")))
 		holder := tb.mustLock(m, zklock.NewOwner("holder"))
-		tb.set(conn, holder.Node(), "__REVOKE__") // as Curator's Revoker does
+		tb.set(conn, holder.Node(), curatorRevoke) // as Curator's Revoker does
 		<-holder.RevokeRequested()
 		synctest.Wait() // until the record is written again
 		first := tb.participants(m)[0]
 		require.Equal(tb, "holder", first.Owner)
 		require.Equal(tb, "the host", string(first.Data))
-		theirs := tb.create(conn, lockPath+"/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-", "192.0.2.1", zk.FlagEphemeralSequential)
+		theirs := tb.create(conn, curatorNode, "192.0.2.1", zk.FlagEphemeralSequential)
 		require.NoError(tb, m.Revoke(tb.Context(), zklock.Participant{Node: theirs}))
-		require.Equal(tb, "__REVOKE__", string(tb.stored(theirs).Data))
-		selector := tb.create(conn, lockPath+"/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-", "web-7:8080", zk.FlagEphemeralSequential)
+		require.Equal(tb, curatorRevoke, string(tb.stored(theirs).Data))
+		selector := tb.create(conn, curatorNode, "web-7:8080", zk.FlagEphemeralSequential)
 		require.ErrorIs(tb, m.Revoke(tb.Context(), zklock.Participant{Node: selector}), zklock.ErrNotAsked)
 		require.Equal(tb, "web-7:8080", string(tb.stored(selector).Data), "the id of a LeaderSelector")
 		tb.mustUnlock(holder)
@@ -218,7 +219,7 @@ func notExactly(name string) []string {
 func TestRevokeTakesTheNodeOfAParticipantExactlyAsItIs(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		tap := new(wiretap.Tap)
-		conn := tb.connectAs(ordinary{wrap: tapped(tap)})
+		conn := tb.connectOrdinary(ordinary{wrap: tapped(tap)})
 		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 		m := tb.mutex(conn)
 		for _, node := range notExactly(path.Base(holder.Node())) {
@@ -241,12 +242,12 @@ func TestRevokeAsksNoOtherNodeOfTheName(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		admin := tb.makeParent()
 		m := tb.mutex(admin)
-		enqueue := func() string { return tb.create(admin, lockPath+"/lock-", "", zk.FlagEphemeralSequential) }
-		node := enqueue()
+		foreign := func() string { return tb.createForeign(admin) }
+		node := foreign()
 		all := tb.participants(m)
-		require.NoError(tb, admin.Delete(node, -1))
+		tb.delete(admin, node)
 		tb.remakeParent(admin)
-		require.Equal(tb, node, enqueue())
+		require.Equal(tb, node, foreign())
 		require.NoError(tb, m.Revoke(context.Background(), all[0]))
 		require.Empty(tb, tb.stored(node).Data, "it was asked")
 	})
@@ -258,11 +259,11 @@ func TestAHolderIsAskedByTheTokenOfItsLease(t *testing.T) {
 		before := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("before"))
 		m := tb.mutex(conn)
 		list := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpGetChildren2, lockPath))
-		turn := lockAside(context.Background(), m, zklock.NewOwner("holder"))
+		turn := startLock(context.Background(), m, zklock.NewOwner("holder"))
 		<-list.Hit()
 		tb.mustUnlock(before)
 		list.Release()
-		l := tb.leaseOf(turn)
+		l := tb.receiveLease(turn)
 		require.NoError(tb, m.Revoke(context.Background(), zklock.Participant{Node: l.Node(), Token: l.Token()}))
 		time.Sleep(10 * time.Second) // by then its node has been read
 		require.True(tb, isClosed(l.RevokeRequested()), "the holder is not asked")
@@ -282,7 +283,7 @@ func TestParticipantsAreReadSideBySide(t *testing.T) {
 			count := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpGetData && reads.Add(1) < 0 })
 			answers := tb.srv.HoldReply(requestOf(conn.SessionID(), jute.OpGetData, "")).Every()
 			ctx, cancel := context.WithCancel(context.Background())
-			all := aside(func() error {
+			all := inBackground(func() error {
 				queue, err := tb.mutex(conn).Participants(ctx)
 				require.True(tb, ends || len(queue) == 150)
 				return err

@@ -10,13 +10,11 @@ import (
 	"example.com/zklock/zklock/internal/record"
 )
 
-// Goroutines of a Mutex queue in its memory, and the Mutex queues at the server
-// with one node for all of them. An owner that releases the lock hands it on
-// to the next one in memory, without a request, a few times and not for long.
-// Then the Mutex deletes the node and queues again, behind the waiters of other
-// processes. It has no second node in the queue before: a contender that came after
-// that would wait for two turns.
-// (Lock cohorting: Dice, Marathe, Shavit, PPoPP 2012.)
+// Goroutines of a Mutex queue in its memory, and the Mutex queues at the server with one node for all of them. An owner
+// that releases the lock hands it on to the next one in memory, without a request, a few times and not for long. Then
+// the Mutex deletes the node and queues again, behind the waiters of other processes. It has no second node in the
+// queue before: a contender that came after that would wait for two turns. (Lock cohorting: Dice, Marathe, Shavit,
+// PPoPP 2012.)
 
 // A turn is an owner's: the owner waits for the lock, and then holds it.
 type turn struct {
@@ -122,10 +120,9 @@ func (m *Mutex) expireLocked(e *entry) {
 	}
 }
 
-// startClockLocked starts the clock of a lock that is held: a holder that is cut off
-// gets no event from its client before the next contender may hold the lock. The
-// clock checks often, because it stops while the machine is suspended. It runs as long as
-// the lock may be held by e.
+// startClockLocked starts the clock of a lock that is held: a holder that is cut off gets no event from its client
+// before the next contender may hold the lock. The clock checks often, because it stops while the machine is suspended.
+// It runs as long as the lock may be held by e.
 func (m *Mutex) startClockLocked(e *entry) {
 	tick := max(time.Millisecond, min(time.Until(m.client.SafeUntil(e.node.Session)), m.client.Timeout()/8))
 	e.clock = time.AfterFunc(tick, func() {

@@ -1,3 +1,5 @@
+// Tests of the queue: inside a Mutex, between Mutexes, and of a crowd of contenders, which marks how many have gone.
+// helpers_test.go has the helpers.
 package zklock_test
 
 import (
@@ -23,29 +25,29 @@ import (
 // The owners of a Mutex hand the lock on in memory, without a request, in the order in which they came. Each token is
 // higher than the one before. TryLock sees in memory that others wait.
 func TestTheLockIsHandedOnInMemory(t *testing.T) {
-	onMeter(t, func(m *meter) {
-		ours := m.newMutex()
-		holder := m.mustLock(ours, zklock.NewOwner("first"))
+	onMeteredServer(t, func(tb *meter) {
+		ours := tb.countedMutex()
+		holder := tb.mustLock(ours, zklock.NewOwner("first"))
 		waiters := startWaiters(ours, 10)
-		require.Empty(t, m.sent(func() {
+		require.Empty(tb, tb.sent(func() {
 			for i, waiter := range waiters {
 				before := holder.Token()
-				require.NoError(t, holder.Unlock(context.Background()))
-				require.ErrorIs(t, holder.Unlock(context.Background()), zklock.ErrUnlocked)
+				require.NoError(tb, holder.Unlock(context.Background()))
+				require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrUnlocked)
 				synctest.Wait()
-				m.requireHeld(ours)
+				tb.requireHeld(ours)
 				for _, later := range waiters[i+1:] {
-					require.Empty(t, later, "it overtakes waiter %d", i)
+					require.Empty(tb, later, "it overtakes waiter %d", i)
 				}
 				holder = (<-waiter).lease
-				require.Greater(t, holder.Token(), before)
+				require.Greater(tb, holder.Token(), before)
 			}
 		}))
 		last := holder.Token()
-		m.mustUnlock(holder)
-		holder = m.mustLock(ours, zklock.NewOwner("later"))
-		require.Greater(t, holder.Token(), last, "by another node")
-		m.mustUnlock(holder)
+		tb.mustUnlock(holder)
+		holder = tb.mustLock(ours, zklock.NewOwner("later"))
+		require.Greater(tb, holder.Token(), last, "by another node")
+		tb.mustUnlock(holder)
 	})
 }
 
@@ -97,24 +99,24 @@ func TestAStrangerWaitsNoLongerThanTheHandOverAndOneHold(t *testing.T) {
 // A Mutex that hands the lock to its own next node sends two requests: the delete of the last node and the create of
 // the next, together. It lists the queue only if the create comes first.
 func TestCostOfANodeForTheNextOwners(t *testing.T) {
-	onMeter(t, func(m *meter) {
-		conn := m.connectWith(ensemble.Options{Tap: m.tap})
-		ours := m.mutex(conn, zklock.WithHandOver(1, 0))
-		holder := m.mustLock(ours, nil)
+	onMeteredServer(t, func(tb *meter) {
+		conn := tb.connectWith(ensemble.Options{Tap: tb.tap})
+		ours := tb.mutex(conn, zklock.WithHandOver(1, 0))
+		holder := tb.mustLock(ours, nil)
 		for _, waiter := range startWaiters(ours, 10) {
-			sent := m.sent(func() {
-				m.mustUnlock(holder)
-				holder = m.leaseNow(waiter)
+			sent := tb.sent(func() {
+				tb.mustUnlock(holder)
+				holder = tb.receiveLeaseNow(waiter)
 			})
 			delete(sent, jute.OpGetChildren2) // it is sent if the create comes first
 			delete(sent, jute.OpGetData)      // and so is this if that list has the last node: it asks for the token
-			require.Equal(t, requests{jute.OpMulti: 1, jute.OpDelete: 1}, sent)
+			require.Equal(tb, requests{jute.OpMulti: 1, jute.OpDelete: 1}, sent)
 		}
 		next := startWaiter(ours)
-		m.srv.Fail(codeThrottled, requestOf(conn.SessionID(), jute.OpDelete, holder.Node())) // the list has the last node then
-		sent := m.sent(func() { m.mustUnlock(holder) })
-		require.Equal(t, requests{jute.OpMulti: 1, jute.OpDelete: 2, jute.OpGetChildren2: 1, jute.OpGetData: 1}, sent)
-		m.mustUnlock(m.leaseNow(next))
+		tb.srv.Fail(codeThrottled, requestOf(conn.SessionID(), jute.OpDelete, holder.Node())) // the list has the last node then
+		sent := tb.sent(func() { tb.mustUnlock(holder) })
+		require.Equal(tb, requests{jute.OpMulti: 1, jute.OpDelete: 2, jute.OpGetChildren2: 1, jute.OpGetData: 1}, sent)
+		tb.mustUnlock(tb.receiveLeaseNow(next))
 	})
 }
 
@@ -126,7 +128,7 @@ func TestTryLockWaitsForNodesOfItsMutexAlone(t *testing.T) {
 			conn := tb.connect()
 			m := tb.mutex(conn)
 			holder := tb.mustLock(m, nil)
-			waiters := tb.enqueueOthers(strangers)
+			waiters := tb.startQueuedClients(strangers)
 			unlocked := tb.unlockThrottled(conn.SessionID(), holder)
 			l, err := m.TryLock(context.Background(), nil)
 			if strangers == 0 {
@@ -134,7 +136,7 @@ func TestTryLockWaitsForNodesOfItsMutexAlone(t *testing.T) {
 				tb.mustUnlock(l)
 			} else {
 				require.ErrorIs(tb, err, zklock.ErrHeld)
-				tb.getAndUnlock(waiters[0])
+				tb.receiveAndUnlock(waiters[0])
 			}
 			require.NoError(tb, <-unlocked)
 		})
@@ -158,13 +160,13 @@ func TestAnErrorOfTheServerEndsTheWaitOfAllOwners(t *testing.T) {
 func TestAnEntryIsGivenUpWhenTheLastOfItsGoroutinesGivesUp(t *testing.T) {
 	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 0, 2}, {0, 1}, {2, 1}} { // one that is not in it stays
 		onServerCase(t, fmt.Sprint(order), func(tb *serverTest) {
-			m, shared := tb.mutex(tb.connectAs(ordinary{})), zklock.NewOwner("shared")
+			m, shared := tb.mutex(tb.connectOrdinary(ordinary{})), zklock.NewOwner("shared")
 			holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 			before := runtime.NumGoroutine()
-			var waiters [3]<-chan locked
+			var waiters [3]<-chan lockResult
 			var giveUp [3]func()
 			for i := range giveUp {
-				waiters[i], giveUp[i] = tb.startGivingUp(m, shared)
+				waiters[i], giveUp[i] = tb.startWaiterWithGiveUp(m, shared)
 			}
 			time.Sleep(time.Second) // until they wait
 			require.True(tb, bubble.Until(synctest.Wait, func() bool { return runtime.NumGoroutine() <= before+3 }))
@@ -177,7 +179,7 @@ func TestAnEntryIsGivenUpWhenTheLastOfItsGoroutinesGivesUp(t *testing.T) {
 			tb.mustUnlock(holder)
 			for i, waiter := range waiters {
 				if !slices.Contains(order, i) {
-					got := tb.leaseOf(waiter)
+					got := tb.receiveLease(waiter)
 					require.Zero(tb, time.Since(freed))
 					tb.mustUnlock(got)
 				}
@@ -202,11 +204,11 @@ func TestAWaiterThatLeavesLetsNobodyIn(t *testing.T) {
 	} {
 		onServerCase(t, what, func(tb *serverTest) {
 			holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
-			conn := tb.connectAs(ordinary{})
+			conn := tb.connectOrdinary(ordinary{})
 			m := tb.mutex(conn)
 			ctx, giveUp := context.WithCancel(context.Background())
 			defer giveUp()
-			first := lockAside(ctx, m, zklock.NewOwner("first"))
+			first := startLock(ctx, m, zklock.NewOwner("first"))
 			synctest.Wait()
 			refused := tb.srv.Fail(codeThrottled, requestOf(conn.SessionID(), jute.OpDelete, tb.nodeAt(1)))
 			c.leave(tb, conn.SessionID(), giveUp)
@@ -217,7 +219,7 @@ func TestAWaiterThatLeavesLetsNobodyIn(t *testing.T) {
 			time.Sleep(time.Second) // for the second to get in by mistake
 			require.Len(tb, tb.srv.Children(lockPath), 2, "the node of the first is in the queue")
 			require.Empty(tb, second, "two holders: the first was not the first of all")
-			tb.handOver(holder, second)
+			tb.unlockBoth(holder, second)
 		})
 	}
 }
@@ -226,19 +228,19 @@ func TestAWaiterThatLeavesLetsNobodyIn(t *testing.T) {
 // has a node of the same name. The event of the old node does not let a later waiter in. Both holders are another library's.
 func TestWhatAWaiterThatGaveUpWatchedLetsNobodyIn(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
-		m, admin := tb.mutex(tb.connectAs(ordinary{})), tb.makeParent()
+		m, admin := tb.mutex(tb.connectOrdinary(ordinary{})), tb.makeParent()
 		// foreign makes the node of a library whose names have no unique id.
-		foreign := func() string { return tb.create(admin, lockPath+"/lock-", "", zk.FlagEphemeralSequential) }
+		foreign := func() string { return tb.createForeign(admin) }
 		holder := foreign()
-		tb.comeAndGiveUp(m)
-		require.NoError(tb, admin.Delete(holder, -1))
+		tb.waitAndGiveUp(m)
+		tb.delete(admin, holder)
 		tb.remakeParent(admin)
 		next := foreign()
 		require.Equal(tb, holder, next)
-		second := enqueue(m) // for the second to get in by mistake
+		second := startQueuedWaiter(m) // for the second to get in by mistake
 		require.Empty(tb, second, "two holders: the second was let in by a node that has gone")
-		require.NoError(tb, admin.Delete(next, -1))
-		tb.getAndUnlock(second)
+		tb.delete(admin, next)
+		tb.receiveAndUnlock(second)
 	})
 }
 
@@ -266,7 +268,7 @@ type crowd struct {
 	admin   *zk.Conn
 	conns   []*zk.Conn
 	holder  *zklock.Lease
-	waiters []<-chan locked // by number
+	waiters []<-chan lockResult // by number
 	giveUp  []func()
 }
 
@@ -279,19 +281,19 @@ func onCrowd(t *testing.T, play func(c *crowd)) {
 		for i := range lastOfCrowd + 1 {
 			conn := tb.connect()
 			if i == lastOfCrowd { // it misses what happens to its node
-				conn = tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn { return withoutEvents(nc, fmt.Sprintf("-lock-%010d", lastOfCrowd)) }})
+				conn = tb.connectOrdinary(ordinary{wrap: func(nc net.Conn) net.Conn { return withoutEvents(nc, fmt.Sprintf("-lock-%010d", lastOfCrowd)) }})
 			}
-			waiter, giveUp := tb.startGivingUp(tb.mutex(conn), nil)
+			waiter, giveUp := tb.startWaiterWithGiveUp(tb.mutex(conn), nil)
 			time.Sleep(time.Second) // until it waits
 			c.conns = append(c.conns, conn)
 			c.waiters = append(c.waiters, waiter)
 			c.giveUp = append(c.giveUp, giveUp)
 		}
 		for i := range 5 {
-			tb.getAndUnlock(c.waiters[i])
+			tb.receiveAndUnlock(c.waiters[i])
 			time.Sleep(time.Second) // until the others have noticed
 		}
-		c.holder = tb.leaseOf(c.waiters[5])
+		c.holder = tb.receiveLease(c.waiters[5])
 		play(c)
 	})
 }
@@ -346,7 +348,7 @@ func TestAMarkIsOfOneParent(t *testing.T) {
 		}
 		time.Sleep(time.Second) // until their nodes have gone
 		for range 2 {           // the nodes of 5 and 10
-			require.NoError(c, c.admin.Delete(c.nodeAt(0), -1))
+			c.delete(c.admin, c.nodeAt(0))
 		}
 		c.remakeParent(c.admin)
 		c.set(c.admin, lockPath, mark)
@@ -355,7 +357,7 @@ func TestAMarkIsOfOneParent(t *testing.T) {
 		time.Sleep(time.Second) // for the last one to get in by mistake
 		require.Empty(c, c.waiters[lastOfCrowd], "two holders: the last one has no node")
 		require.Len(c, c.srv.Children(lockPath), 2)
-		c.handOver(next, c.waiters[lastOfCrowd])
+		c.unlockBoth(next, c.waiters[lastOfCrowd])
 	})
 }
 
@@ -363,14 +365,14 @@ func TestAMarkIsOfOneParent(t *testing.T) {
 func TestACrowdIsNotMarkedWhereTheParentHasDataOrMayNotBeWritten(t *testing.T) {
 	onCrowd(t, func(c *crowd) {
 		c.allow(c.admin, lockPath, zk.PermAll&^zk.PermWrite)
-		c.handOver(c.holder, c.waiters[6])
+		c.unlockBoth(c.holder, c.waiters[6])
 		require.Equal(c, c.mark(4), c.data())
 	})
-	onMeter(t, func(m *meter) {
-		m.set(m.connect(), lockPath, "the lock of the orders and no mark") // of the same size
-		sent := m.costBehind(m.newMutex(), 9, 0)
-		require.Equal(m, requests{jute.OpCreate: 1, jute.OpGetChildren2: 2, jute.OpGetData: 4, jute.OpDelete: 1}, sent)
-		require.Equal(m, "the lock of the orders and no mark", m.data())
+	onMeteredServer(t, func(tb *meter) {
+		tb.set(tb.connect(), lockPath, "the lock of the orders and no mark") // of the same size
+		sent := tb.costBehind(tb.countedMutex(), 9, 0)
+		require.Equal(tb, requests{jute.OpCreate: 1, jute.OpGetChildren2: 2, jute.OpGetData: 4, jute.OpDelete: 1}, sent)
+		require.Equal(tb, "the lock of the orders and no mark", tb.data())
 	})
 }
 
@@ -380,37 +382,37 @@ func TestALostReplyToADeleteThatMarks(t *testing.T) {
 		id := c.conns[5].SessionID()
 		lost := c.srv.LoseReply(requestOf(id, jute.OpDelete, ""))
 		back := c.srv.Hold(requestOf(id, jute.OpConnect, ""))
-		unlocked := aside(func() error { return c.holder.Unlock(context.Background()) })
+		unlocked := inBackground(func() error { return c.holder.Unlock(context.Background()) })
 		<-lost.Hit()
-		next := c.leaseOf(c.waiters[6])
+		next := c.receiveLease(c.waiters[6])
 		require.Equal(c, c.mark(5), c.data())
 		back.Release()
 		require.NoError(c, <-unlocked)
-		c.handOver(next, c.waiters[7])
+		c.unlockBoth(next, c.waiters[7])
 	})
 }
 
 // A Mutex that has found a crowd needs one list to see that it is alone again. One that finds a mark reads it once.
 // A multi is a create that asks whether its node is alone, or a delete that leaves a mark.
 func TestCostOfACrowd(t *testing.T) {
-	onMeter(t, func(m *meter) {
-		ours := m.newMutex()
-		alone := func() { m.lockAndUnlock(ours) }
+	onMeteredServer(t, func(tb *meter) {
+		ours := tb.countedMutex()
+		alone := func() { tb.lockAndUnlock(ours) }
 		alone()
-		require.Equal(m, requests{jute.OpMulti: 2, jute.OpGetChildren2: 1, jute.OpGetData: 4}, m.costBehind(ours, 5, 0))
+		require.Equal(tb, requests{jute.OpMulti: 2, jute.OpGetChildren2: 1, jute.OpGetData: 4}, tb.costBehind(ours, 5, 0))
 		want := requests{jute.OpCreate: 1, jute.OpMulti: 1, jute.OpGetChildren2: 2, jute.OpGetData: 3}
-		require.Equal(m, want, m.costBehind(ours, 4, 0), "too few for a mark in place of the second list")
-		require.Equal(m, requests{jute.OpMulti: 2, jute.OpGetChildren2: 1, jute.OpGetData: 4}, m.costBehind(ours, 9, 0))
+		require.Equal(tb, want, tb.costBehind(ours, 4, 0), "too few for a mark in place of the second list")
+		require.Equal(tb, requests{jute.OpMulti: 2, jute.OpGetChildren2: 1, jute.OpGetData: 4}, tb.costBehind(ours, 9, 0))
 		want = requests{jute.OpCreate: 1, jute.OpMulti: 2, jute.OpGetChildren2: 1, jute.OpGetData: 4}
 		const old = sessionTimeout / 11 // more than a twelfth of it: the session needs a proof, which is one write more
-		require.Equal(m, want, m.costBehind(ours, 9, old), "after a wait")
+		require.Equal(tb, want, tb.costBehind(ours, 9, old), "after a wait")
 
 		first := requests{jute.OpCreate: 1, jute.OpGetChildren2: 1, jute.OpDelete: 1}
-		require.Equal(m, first, m.sent(alone), "the list shows that the crowd has gone")
-		m.costBehind(m.mutex(m.connect()), 9, 0) // leaves a mark
-		ours = m.newMutex()
-		require.Equal(m, first, m.sent(alone), "it finds a mark")
-		require.Equal(m, requests{jute.OpGetData: 1, jute.OpMulti: 1, jute.OpDelete: 1}, m.sent(alone), "it reads the mark")
-		require.Equal(m, requests{jute.OpMulti: 1, jute.OpDelete: 1}, m.sent(alone))
+		require.Equal(tb, first, tb.sent(alone), "the list shows that the crowd has gone")
+		tb.costBehind(tb.mutex(tb.connect()), 9, 0) // leaves a mark
+		ours = tb.countedMutex()
+		require.Equal(tb, first, tb.sent(alone), "it finds a mark")
+		require.Equal(tb, requests{jute.OpGetData: 1, jute.OpMulti: 1, jute.OpDelete: 1}, tb.sent(alone), "it reads the mark")
+		require.Equal(tb, requests{jute.OpMulti: 1, jute.OpDelete: 1}, tb.sent(alone))
 	})
 }

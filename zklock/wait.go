@@ -15,8 +15,7 @@ import (
 	"example.com/zklock/zklock/internal/record"
 )
 
-// A queue is the contenders before an entry. It can only become shorter, because
-// numbers grow.
+// A queue is the contenders before an entry. It can only become shorter, because numbers grow.
 type queue struct {
 	length          int
 	nearer, farther string // the names of the last two; "" if there is none
@@ -74,9 +73,8 @@ func (m *Mutex) wait(e *entry, before queue) (queue, error) {
 	return before, errParked
 }
 
-// list reads which contenders are before e. The list has e's own node, so it is of
-// the parent in which that node was made: a parent that was deleted and made again
-// has no old nodes.
+// list reads which contenders are before e. The list has e's own node, so it is of the parent in which that node was
+// made: a parent that was deleted and made again has no old nodes.
 func (m *Mutex) list(e *entry) (before queue, err error) {
 	names, parent, err := m.parent.List(e.left)
 	if err != nil {
@@ -112,9 +110,8 @@ func (m *Mutex) list(e *entry) (before queue, err error) {
 	e.marks = e.marks || before.length >= isDeep-2
 	m.parent.Crowded.Store(contenders > isDeep-2)
 	if contenders == 1 && e.token == 0 {
-		// The last change of this list is our create, or a later one. It comes
-		// before the create of each later holder, and after the last list of each
-		// earlier one. So it is as good a token as the czxid, and saves a request.
+		// The last change of this list is our create, or a later one. It comes before the create of each later holder,
+		// and after the last list of each earlier one. So it is as good a token as the czxid, and saves a request.
 		e.token = parent.Pzxid
 	}
 	return before, nil
@@ -205,8 +202,7 @@ func (q queue) hasOthers(leaving []string) bool {
 	return before || between || behind
 }
 
-// refuseTry ends the calls of TryLock, alone or beside a Lock of their owner, if a contender
-// before e is another one's.
+// refuseTry ends the calls of TryLock, alone or beside a Lock of their owner, if a contender before e is another one's.
 func (m *Mutex) refuseTry(e *entry, before queue) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -244,8 +240,7 @@ func (m *Mutex) prove(e *entry) {
 	}
 }
 
-// take takes the lock for e, which is the first, once its session is safe for long
-// enough.
+// take takes the lock for e, which is the first, once its session is safe for long enough.
 func (m *Mutex) take(e *entry) (err error) {
 	if e.token > math.MaxInt64>>passBits {
 		return fmt.Errorf("%s has the zxid %#x, and a token has room for 53 bits of it", e.node.Path, e.token)

@@ -1,3 +1,5 @@
+// Tests of what a waiter watches, when it is let in, and what it leaves behind when it gives up. helpers_test.go has
+// the helpers.
 package zklock_test
 
 import (
@@ -27,7 +29,7 @@ import (
 // node, and the parent, and the client gets no event of that. The second try to delete must not let the waiter in.
 func TestAnUnlockThatIsTriedAgainLetsNobodyInWhoseNodeHasGone(t *testing.T) {
 	withClient(t, func(tb *serverTest, admin *zk.Conn) {
-		conn := tb.connectAs(ordinary{wrap: func(nc net.Conn) net.Conn {
+		conn := tb.connectOrdinary(ordinary{wrap: func(nc net.Conn) net.Conn {
 			return watchesFirst(withoutEvents(nc, "-lock-0000000001"))
 		}})
 		m, id := tb.mutex(conn), conn.SessionID()
@@ -37,14 +39,14 @@ func TestAnUnlockThatIsTriedAgainLetsNobodyInWhoseNodeHasGone(t *testing.T) {
 		back := tb.srv.Hold(requestOf(id, jute.OpConnect, ""))
 		<-lost.Hit()
 		<-back.Hit()
-		require.NoError(tb, admin.Delete(tb.nodeAt(0), -1))
+		tb.delete(admin, tb.nodeAt(0))
 		tb.remakeParent(admin)
 		next := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("next"))
 		back.Release()
 		require.NoError(tb, <-unlocked)
 		time.Sleep(time.Second) // for the waiter to get in by mistake
 		require.Empty(tb, waiter, "two holders: the waiter was let in, and its node has gone")
-		tb.handOver(next, waiter)
+		tb.unlockBoth(next, waiter)
 		require.Empty(tb, tb.srv.Children(lockPath))
 	})
 }
@@ -55,7 +57,7 @@ func TestAnUnlockThatIsTriedAgainLetsNobodyInWhoseNodeHasGone(t *testing.T) {
 func TestAContenderLooksAtItsNodeBeforeItTakesTheLock(t *testing.T) {
 	for range 20 {
 		onServer(t, func(tb *serverTest) {
-			admin, conn := tb.connect(), tb.connectAs(ordinary{})
+			admin, conn := tb.connect(), tb.connectOrdinary(ordinary{})
 			holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 			waiter := startWaiter(tb.mutex(conn))
 			node := tb.nodeAt(1)
@@ -65,7 +67,7 @@ func TestAContenderLooksAtItsNodeBeforeItTakesTheLock(t *testing.T) {
 				synctest.Wait() // until it has read its node, or has an event that says to
 			}
 			<-repairs.Hit()
-			require.NoError(tb, admin.Delete(node, -1))
+			tb.delete(admin, node)
 			tb.mustUnlock(holder)
 			synctest.Wait()
 			tb.remakeParent(admin)
@@ -79,7 +81,7 @@ func TestAContenderLooksAtItsNodeBeforeItTakesTheLock(t *testing.T) {
 			synctest.Wait()
 			require.Empty(tb, waiter, "two holders: the waiter had no node any more")
 			looks.Release()
-			tb.handOver(next, waiter)
+			tb.unlockBoth(next, waiter)
 		})
 	}
 }
@@ -99,7 +101,7 @@ func TestACallThatIsStoppedSaysThatItsCtxHasEnded(t *testing.T) {
 					time.Sleep(time.Minute) // the caller is slow, as if the scheduler had other things to do
 				}
 			}}
-			asked := aside(func() error { return testenv.Err(m.Participants(ctx)) })
+			asked := inBackground(func() error { return testenv.Err(m.Participants(ctx)) })
 			synctest.Wait()
 			cancel()
 			late.Release()
@@ -111,19 +113,19 @@ func TestACallThatIsStoppedSaysThatItsCtxHasEnded(t *testing.T) {
 // The parent is made again before a contender lists the queue. The node of the same number is another contender's then.
 func TestAForeignNodeOfTheSameNumberIsNotTakenForOursInTheFirstList(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
-		admin, conn := tb.makeParent(), tb.connectAs(ordinary{})
+		admin, conn := tb.makeParent(), tb.connectOrdinary(ordinary{})
 		lists := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpGetChildren2, ""))
-		waiter := lockAside(context.Background(), tb.mutex(conn), zklock.NewOwner("owner"))
+		waiter := startLock(context.Background(), tb.mutex(conn), zklock.NewOwner("owner"))
 		<-lists.Hit()
-		require.NoError(tb, admin.Delete(tb.nodeAt(0), -1))
+		tb.delete(admin, tb.nodeAt(0))
 		tb.remakeParent(admin)
-		foreign := tb.create(admin, lockPath+"/lock-", "", zk.FlagEphemeralSequential)
+		foreign := tb.createForeign(admin)
 		require.Equal(tb, lockPath+"/lock-0000000000", foreign)
 		lists.Release()
 		time.Sleep(time.Second) // for it to get in by mistake
 		require.Empty(tb, waiter, "two holders: it takes another's node for its own")
-		require.NoError(tb, admin.Delete(foreign, -1))
-		got := tb.leaseOf(waiter)
+		tb.delete(admin, foreign)
+		got := tb.receiveLease(waiter)
 		require.Equal(tb, tb.stored(got.Node()).Stat.Czxid<<10, got.Token(), "doc of Token: shifted left by ten bits")
 		tb.mustUnlock(got)
 		require.Empty(tb, tb.srv.Children(lockPath))
@@ -133,10 +135,10 @@ func TestAForeignNodeOfTheSameNumberIsNotTakenForOursInTheFirstList(t *testing.T
 // Lock gets the lock, and no server answers until its clock has ended the lease. Lock has not returned: it locks again.
 func TestALockWhoseSessionEndsBeforeLockReturnsIsLockedAgain(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
-		conn := tb.connectAs(ordinary{wrap: watchesFirst})
+		conn := tb.connectOrdinary(ordinary{wrap: watchesFirst})
 		ctx := slowCtx{context.Background(), sync.OnceFunc(func() {
 			time.Sleep(time.Second) // it gets the lock meanwhile
-			silence := tb.srv.Hold(anyFrom(conn.SessionID())).Every()
+			silence := tb.srv.Hold(anyRequestOf(conn.SessionID())).Every()
 			time.Sleep(15 * time.Second) // more than the session timeout
 			time.AfterFunc(time.Second, silence.Release)
 		})}
@@ -150,8 +152,8 @@ func TestAContenderWhoseSessionEndsBeforeItIsProvedQueuesAgain(t *testing.T) {
 	withClient(t, func(tb *serverTest, conn *zk.Conn) {
 		tb.makeParent()
 		id := conn.SessionID()
-		created := tb.srv.HoldReply(createOf(id))
-		waiter := lockAside(context.Background(), tb.mutex(conn), nil)
+		created := tb.srv.HoldReply(createRequestOf(id))
+		waiter := startLock(context.Background(), tb.mutex(conn), nil)
 		<-created.Hit()
 		time.Sleep(2 * time.Second) // until the create is too old to prove a lease
 		proof := tb.srv.Hold(requestOf(id, jute.OpMulti, ""))
@@ -159,7 +161,7 @@ func TestAContenderWhoseSessionEndsBeforeItIsProvedQueuesAgain(t *testing.T) {
 		<-proof.Hit()
 		tb.srv.Expire(id)
 		proof.Release()
-		tb.getAndUnlock(waiter)
+		tb.receiveAndUnlock(waiter)
 	})
 }
 
@@ -180,18 +182,18 @@ func TestTheErrorOfAWaiterNamesWhatIsWrongWithTheServer(t *testing.T) {
 				return srv.LoseRequest(requestOf(session, jute.OpConnect, ""))
 			}},
 		{what: "its create is not answered", want: "has not answered for 1.5s",
-			trouble: func(srv *zkserver.Server, session int64) *zkserver.Fault { return srv.Hold(createOf(session)) }},
+			trouble: func(srv *zkserver.Server, session int64) *zkserver.Fault { return srv.Hold(createRequestOf(session)) }},
 	} {
 		onServerCase(t, c.what, func(tb *serverTest) {
 			holder := tb.mustLock(tb.mutex(tb.connect()), nil)
 			conn := tb.connect()
 			if !c.ours {
-				conn = tb.connectAs(ordinary{wrap: watchesFirst})
+				conn = tb.connectOrdinary(ordinary{wrap: watchesFirst})
 			}
 			m := tb.mutex(conn)
 			id := conn.SessionID()
 			trouble := c.trouble(tb.srv, id).Every() // a client that is not cut off makes no handshake, and does not meet it
-			waiter := lockAside(tb.within(1500*time.Millisecond), m, nil)
+			waiter := startLock(tb.within(1500*time.Millisecond), m, nil)
 			time.Sleep(time.Second) // until it waits
 			if c.cutOff {
 				tb.srv.Cut(id)
@@ -210,7 +212,7 @@ func TestTheErrorOfAWaiterNamesWhatIsWrongWithTheServer(t *testing.T) {
 func TestTheErrorOfAWaiterNamesNoTroubleOfEarlierCalls(t *testing.T) {
 	withOrdinaryClient(t, func(tb *serverTest, conn *zk.Conn) {
 		m := tb.mutex(conn)
-		tb.srv.LoseReply(createOf(conn.SessionID()))
+		tb.srv.LoseReply(createRequestOf(conn.SessionID()))
 		tb.lockAndUnlock(m) // the second try
 		holder := tb.mustLock(tb.mutex(tb.connect()), nil)
 		time.Sleep(time.Minute)
@@ -227,18 +229,18 @@ func TestTheErrorOfAWaiterNamesNoTroubleOfEarlierCalls(t *testing.T) {
 
 // A waiter behind two others is proved, because it may get the lock as soon as both have gone; one behind three is not.
 func TestAWaiterBehindTwoIsProved(t *testing.T) {
-	onMeter(t, func(m *meter) {
+	onMeteredServer(t, func(tb *meter) {
 		for _, before := range []int{2, 3} {
-			var others []<-chan locked
+			var others []<-chan lockResult
 			for range before {
-				others = append(others, lockAside(context.Background(), m.mutex(m.connect()), nil))
-				m.settle()
+				others = append(others, startLock(context.Background(), tb.mutex(tb.connect()), nil))
+				tb.settle()
 			}
-			waiter := m.startBehind(m.newMutex())
-			sent := m.sent(func() { time.Sleep(sessionTimeout) })
-			require.Equal(t, before == 2, sent[jute.OpSync] > 0, "behind %d: %v", before, sent)
+			waiter := tb.startBlockedWaiter(tb.countedMutex())
+			sent := tb.sent(func() { time.Sleep(sessionTimeout) })
+			require.Equal(tb, before == 2, sent[jute.OpSync] > 0, "behind %d: %v", before, sent)
 			for _, other := range append(others, waiter) {
-				m.getAndUnlock(other)
+				tb.receiveAndUnlock(other)
 			}
 		}
 	})
@@ -258,7 +260,7 @@ func TestAHolderOfEachLibraryIsRespected(t *testing.T) {
 			m := tb.mutex(tb.connect())
 			node := tb.create(foreign, lockPath+"/"+prefix, "its host", zk.FlagEphemeralSequential)
 			tb.requireHeld(m, "two holders: another library's and ours")
-			waiter := enqueue(m)
+			waiter := startQueuedWaiter(m)
 			require.Empty(tb, waiter, "two holders: another library's and ours")
 			queue := tb.participants(m)
 			require.Len(tb, queue, 3) // the lease of the semaphore, the holder and ours
@@ -267,8 +269,8 @@ func TestAHolderOfEachLibraryIsRespected(t *testing.T) {
 			require.Regexp(tb, `(?:__lock__|-lock-)(-?\d{10})$`, queue[2].Node, "kazoo's pattern with the extra one of doc.go")
 			require.ErrorIs(tb, m.Revoke(tb.Context(), queue[1]), zklock.ErrNotAsked)
 
-			require.NoError(tb, foreign.Delete(node, -1))
-			tb.getAndUnlock(waiter)
+			tb.delete(foreign, node)
+			tb.receiveAndUnlock(waiter)
 		})
 	}
 }
@@ -280,21 +282,21 @@ func TestAttemptsThatGiveUpShareTheirWatches(t *testing.T) {
 	for what, behind := range map[string]int{"of the holder": 1, "of the two before it": 2} {
 		onServerCase(t, what, func(tb *serverTest) {
 			tap := new(wiretap.Tap)
-			m := tb.mutex(tb.connectAs(ordinary{wrap: tapped(tap)}))
-			others := tb.enqueueOthers(behind)
+			m := tb.mutex(tb.connectOrdinary(ordinary{wrap: tapped(tap)}))
+			others := tb.startQueuedClients(behind)
 			for range 1000 {
-				tb.comeAndGiveUp(m)
+				tb.waitAndGiveUp(m)
 			}
-			stays := enqueue(m) // and the last node has gone
+			stays := startQueuedWaiter(m) // and the last node has gone
 			require.Empty(tb, stays, "two holders")
 			require.Len(tb, tb.srv.Children(lockPath), behind+1)
 			before := tap.Counts()
 			for _, other := range others {
-				tb.getAndUnlock(other)
+				tb.receiveAndUnlock(other)
 				synctest.Wait()
 			}
 			freed := time.Now()
-			tb.getAndUnlock(stays)
+			tb.receiveAndUnlock(stays)
 			require.Zero(tb, time.Since(freed), "it uses a watch that those have left, and gets its event")
 			synctest.Wait()
 			require.Empty(tb, tb.srv.Watches())
@@ -308,16 +310,16 @@ func TestAttemptsThatGiveUpShareTheirWatches(t *testing.T) {
 func TestAttemptsBehindOthersThatComeAndGoLeaveNothing(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		admin := tb.makeParent()
-		m := tb.mutex(tb.connectAs(ordinary{}))
+		m := tb.mutex(tb.connectOrdinary(ordinary{}))
 		for range 100 {
 			var nodes []string
 			for range 2 {
-				nodes = append(nodes, tb.create(admin, lockPath+"/lock-", "", zk.FlagEphemeralSequential))
+				nodes = append(nodes, tb.createForeign(admin))
 			}
-			tb.comeAndGiveUp(m)
+			tb.waitAndGiveUp(m)
 			require.Len(tb, tb.srv.Children(lockPath), 2)
 			for _, node := range nodes {
-				require.NoError(tb, admin.Delete(node, -1))
+				tb.delete(admin, node)
 			}
 			synctest.Wait()
 		}
@@ -336,7 +338,7 @@ func TestDeletesThatAreRefusedBackOff(t *testing.T) {
 	for code, end := range ends {
 		onServerCase(t, fmt.Sprint(code), func(tb *serverTest) {
 			tap := new(wiretap.Tap)
-			conn := tb.connectAs(ordinary{wrap: tapped(tap)})
+			conn := tb.connectOrdinary(ordinary{wrap: tapped(tap)})
 			m := tb.mutex(conn)
 			holder := tb.mustLock(m, nil)
 			for range 2 {
@@ -344,7 +346,7 @@ func TestDeletesThatAreRefusedBackOff(t *testing.T) {
 			}
 			require.NoError(tb, holder.Unlock(context.Background()), "the reason may pass")
 			holder = tb.mustLock(m, nil)
-			_, giveUp := tb.startGivingUp(tb.mutex(conn), nil)
+			_, giveUp := tb.startWaiterWithGiveUp(tb.mutex(conn), nil)
 			refused := tb.srv.Fail(code, requestOf(conn.SessionID(), jute.OpDelete, "")).Every()
 			giveUp()
 			require.ErrorIs(tb, holder.Unlock(tb.within(time.Second)), end)

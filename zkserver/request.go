@@ -278,9 +278,7 @@ func (c *conn) executeCheckOrRemoveWatches(op jute.Op, d *jute.Decoder, _ *jute.
 }
 
 // javaTrim is what String.trim does in Java: control characters go as well.
-func javaTrim(s string) string {
-	return strings.TrimFunc(s, func(r rune) bool { return r <= ' ' })
-}
+func javaTrim(s string) string { return strings.TrimFunc(s, func(r rune) bool { return r <= ' ' }) }
 
 // executeRead answers the reads that can leave a watch.
 func (c *conn) executeRead(op jute.Op, d *jute.Decoder, body *jute.Encoder) jute.Code {

@@ -65,7 +65,6 @@ func (tg *target) removeAll(c *wire, path string) {
 
 // dial opens a connection, and sends nothing on it.
 func (tg *target) dial() *wire {
-	tg.Helper()
 	var nc net.Conn
 	var err error
 	if tg.srv != nil {
@@ -140,9 +139,7 @@ func createFrame(xid int32, path string) []byte {
 }
 
 // write sends bytes from a goroutine of its own: a pipe waits for its reader, and the server may be writing to us.
-func (c *wire) write(b []byte) {
-	go c.Conn.Write(b)
-}
+func (c *wire) write(b []byte) { go c.Conn.Write(b) }
 
 // patience is how long a reply may take before a test fails.
 const patience = 10 * time.Minute
@@ -194,7 +191,6 @@ func (c *wire) read() (jute.ReplyHeader, *jute.Decoder, error) {
 
 // reply is read for a connection that must not break.
 func (c *wire) reply() (jute.ReplyHeader, *jute.Decoder) {
-	c.t.Helper()
 	h, d, err := c.read()
 	require.NoError(c.t, err)
 	return h, d
@@ -202,7 +198,6 @@ func (c *wire) reply() (jute.ReplyHeader, *jute.Decoder) {
 
 // do sends a request and returns the outcome and the body of its reply.
 func (c *wire) do(op jute.Op, body encoder) (jute.Code, *jute.Decoder) {
-	c.t.Helper()
 	c.xid++
 	c.write(frame(&jute.RequestHeader{Xid: c.xid, Op: op}, body))
 	h, d := c.reply()
@@ -218,7 +213,6 @@ func (c *wire) do(op jute.Op, body encoder) (jute.Code, *jute.Decoder) {
 }
 
 func (c *wire) code(op jute.Op, body encoder) jute.Code {
-	c.t.Helper()
 	code, _ := c.do(op, body)
 	return code
 }
@@ -235,29 +229,24 @@ func isWrite(op jute.Op) bool {
 
 // requireClosed asserts that the server closes the connection without a word, and long before the session could expire.
 func (c *wire) requireClosed() {
-	c.t.Helper()
 	b, err := c.readFrame(longest / 2 * time.Millisecond)
 	require.Error(c.t, err, "the server says % x in place of closing the connection", b)
 	require.False(c.t, errors.Is(err, os.ErrDeadlineExceeded), "the server leaves the connection open")
 }
 
 func (c *wire) create(path string, flags int32) jute.Code {
-	c.t.Helper()
 	return c.code(jute.OpCreate, &jute.CreateRequest{Path: path, Data: []byte{}, ACL: jute.WorldACL(), Flags: flags})
 }
 
 func (c *wire) delete(path string) jute.Code {
-	c.t.Helper()
 	return c.code(jute.OpDelete, &jute.PathVersion{Path: path, Version: -1})
 }
 
 func (c *wire) set(path, data string, version int32) jute.Code {
-	c.t.Helper()
 	return c.code(jute.OpSetData, &jute.SetDataRequest{Path: path, Data: []byte(data), Version: version})
 }
 
 func (c *wire) stat(path string) (s jute.Stat) {
-	c.t.Helper()
 	code, d := c.do(jute.OpExists, &jute.PathWatch{Path: path})
 	require.Equal(c.t, jute.OK, code, "exists %s", path)
 	s.Decode(d)
@@ -266,12 +255,10 @@ func (c *wire) stat(path string) (s jute.Stat) {
 }
 
 func (c *wire) watch(op jute.Op, path string) jute.Code {
-	c.t.Helper()
 	return c.code(op, &jute.PathWatch{Path: path, Watch: true})
 }
 
 func (c *wire) addWatch(path string, mode int32) jute.Code {
-	c.t.Helper()
 	code, d := c.do(jute.OpAddWatch, &jute.AddWatch{Path: path, Mode: mode})
 	if code == jute.OK {
 		require.Zero(c.t, d.Int32())
@@ -283,7 +270,6 @@ func (c *wire) addWatch(path string, mode int32) jute.Code {
 
 // eventsNow returns the events that have been sent so far: a ping comes back behind them.
 func (c *wire) eventsNow() []event {
-	c.t.Helper()
 	c.write(frame(&jute.RequestHeader{Xid: jute.XidPing, Op: jute.OpPing}))
 	h, _ := c.reply()
 	require.Equal(c.t, jute.XidPing, h.Xid)

@@ -135,9 +135,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 }
 
 // say puts the arguments into the format of the reader's language.
-func (c *call) say(format string, args ...any) string {
-	return i18n.Textf(format, args...).In(c.lang)
-}
+func (c *call) say(format string, args ...any) string { return i18n.Textf(format, args...).In(c.lang) }
 
 func (c *call) print(format string, args ...any) { fmt.Fprintln(c.stdout, c.say(format, args...)) }
 

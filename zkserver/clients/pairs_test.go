@@ -209,9 +209,7 @@ func readCells(t *testing.T) map[pair]string {
 	return all
 }
 
-func rowOf(cells ...i18n.Text) i18n.Text {
-	return i18n.Textf("| %s |\n", i18n.Join(cells, " | "))
-}
+func rowOf(cells ...i18n.Text) i18n.Text { return i18n.Textf("| %s |\n", i18n.Join(cells, " | ")) }
 
 // tableOf is a table between two empty lines.
 func tableOf(columns int, rows []i18n.Text) i18n.Text {

@@ -1,7 +1,6 @@
-// Package client makes the requests of a lock: each is tried until it has a definite
-// answer. It proves until when the session is safe, makes a node once although a
-// reply was lost, and deletes it for certain. It has no queue. It is made for zklock,
-// and its API may change; programs use zklock.
+// Package client makes the requests of a lock: each is tried until it has a definite answer. It proves until when the
+// session is safe, makes a node once although a reply was lost, and deletes it for certain. It has no queue. It is made
+// for zklock, and its API may change; programs use zklock.
 package client
 
 import (
@@ -108,9 +107,8 @@ func (c *Client) EventErr(ev zk.Event) error {
 	return ErrClosed
 }
 
-// WasClosed reports whether the program has closed the client: the server then deletes the nodes of the
-// session, and that event may come before the one that says so. A client without a connection does
-// not answer at once.
+// WasClosed reports whether the program has closed the client: the server then deletes the nodes of the session, and
+// that event may come before the one that says so. A client without a connection does not answer at once.
 func (c *Client) WasClosed() bool {
 	closed := make(chan bool, 1)
 	go func() { closed <- conns.Closed(c.conn) }()
@@ -146,9 +144,8 @@ const (
 	aQuorum                   // of a write, even of one that fails
 )
 
-// call makes one request, notes what its answer proves, and sorts the error.
-// The client's calls cannot be cancelled, so a caller that has a ctx must not call
-// it in its own goroutine.
+// call makes one request, notes what its answer proves, and sorts the error. The client's calls cannot be cancelled, so
+// a caller that has a ctx must not call it in its own goroutine.
 func (c *Client) call(by answerer, request func() error) error { return c.send(by, request, false) }
 
 // send does what call does. A request of a proof is not kept back.
@@ -206,8 +203,7 @@ func (c *Client) insist(stop <-chan struct{}, by answerer, request func() error)
 	return ErrStopped
 }
 
-// Sync returns when the client's server has applied every change that was answered
-// to any client before.
+// Sync returns when the client's server has applied every change that was answered to any client before.
 func (c *Client) Sync(stop <-chan struct{}) error { return c.insist(stop, theLeader, c.sync) }
 
 // Children lists a node. A node that does not exist has no children.
@@ -252,9 +248,8 @@ func (c *Client) Set(stop <-chan struct{}, node string, data []byte, version int
 	return c.insist(stop, aQuorum, func() error { _, err := c.conn.Set(node, data, version); return err })
 }
 
-// Multi carries out a transaction that must not be carried out twice. It is sent again only
-// if the client has not sent it before; if that is not known, it returns ErrUnknownOutcome. It is
-// not sent if over returns an error.
+// Multi carries out a transaction that must not be carried out twice. It is sent again only if the client has not sent
+// it before; if that is not known, it returns ErrUnknownOutcome. It is not sent if over returns an error.
 func (c *Client) Multi(stop <-chan struct{}, over func() error, ops ...any) (done []zk.MultiResponse, err error) {
 	for !IsClosed(stop) {
 		if err := over(); err != nil {

@@ -36,9 +36,8 @@ func oneOf(err error, list []error) bool {
 	return slices.ContainsFunc(list, func(e error) bool { return errors.Is(err, e) })
 }
 
-// transient reports whether the next try may have another answer. If a write fails,
-// the client returns the net package's error, whatever that is. So every other error
-// is transient.
+// transient reports whether the next try may have another answer. If a write fails, the client returns the net
+// package's error, whatever that is. So every other error is transient.
 func transient(err error) bool {
 	code, unnamed := serverCode(err)
 	return !oneOf(err, refusals) && (!unnamed || slices.Contains(passing, code))
@@ -65,8 +64,7 @@ func serverCode(err error) (code string, ok bool) {
 	return strings.CutPrefix(err.Error(), "unknown error: ")
 }
 
-// noAnswer is the error of a request that no server has answered: it may have
-// been carried out, or not.
+// noAnswer is the error of a request that no server has answered: it may have been carried out, or not.
 type noAnswer struct {
 	server string
 	err    error
@@ -77,8 +75,7 @@ func (e *noAnswer) Error() string {
 }
 func (e *noAnswer) Unwrap() error { return e.err }
 
-// busy returns 1 if a server has answered that it could not carry out the request
-// now, and else 0.
+// busy returns 1 if a server has answered that it could not carry out the request now, and else 0.
 func (e *noAnswer) busy() int {
 	if _, ok := serverCode(e.err); ok {
 		return 1
@@ -111,9 +108,8 @@ var (
 
 const shortPause = 100 * time.Millisecond
 
-// again waits before the next try; the pause grows with the number of times that the
-// server was too busy. It returns err if another try makes no sense, ErrStopped once
-// stop is closed, and ErrClosed if the client has been closed.
+// again waits before the next try; the pause grows with the number of times that the server was too busy. It returns
+// err if another try makes no sense, ErrStopped once stop is closed, and ErrClosed if the client has been closed.
 func (c *Client) again(err error, stop <-chan struct{}, busy int) error {
 	if err := c.final(err); err != nil {
 		return err
@@ -140,11 +136,8 @@ func (c *Client) final(err error) error {
 	return nil
 }
 
-// backoff is the pause after a server has refused a request n times: it grows,
-// up to a third of the session timeout.
-func (c *Client) backoff(n int) time.Duration {
-	return min(shortPause<<min(n, 10), c.Timeout()/3)
-}
+// backoff is the pause after a server has refused a request n times: it grows, up to a third of the session timeout.
+func (c *Client) backoff(n int) time.Duration { return min(shortPause<<min(n, 10), c.Timeout()/3) }
 
 func (c *Client) pause(d time.Duration, stop <-chan struct{}) error {
 	select {
@@ -157,9 +150,8 @@ func (c *Client) pause(d time.Duration, stop <-chan struct{}) error {
 	}
 }
 
-// Ended returns the error of a call whose ctx has ended. It wraps ctx.Err() and, if
-// a request had no answer, the error of the last one. It says if the client has no
-// server, or waits for one.
+// Ended returns the error of a call whose ctx has ended. It wraps ctx.Err() and, if a request had no answer, the error
+// of the last one. It says if the client has no server, or waits for one.
 func (c *Client) Ended(ctx context.Context, what string, began time.Time) error {
 	err := conns.WhyEnded(ctx)
 	c.mu.Lock()

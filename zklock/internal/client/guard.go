@@ -16,9 +16,8 @@ import (
 // ErrFenced is zklock's.
 var ErrFenced = errors.New("zklock: the lease is over, a later holder guards the data, or the guard node was deleted")
 
-// A Mark is the child of a guard node that stands for a hold. No other hold has its name: servers that
-// have lost their data give out the same tokens again, and the ID is random. Earlier versions
-// of zklock had no ID.
+// A Mark is the child of a guard node that stands for a hold. No other hold has its name: servers that have lost their
+// data give out the same tokens again, and the ID is random. Earlier versions of zklock had no ID.
 type Mark struct {
 	Token int64
 	ID    string // "": none

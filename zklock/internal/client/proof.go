@@ -11,11 +11,10 @@ import (
 //
 // # The proof
 //
-// Only the leader ends a session: when it has had no sign of it for the session
-// timeout, T. A follower reports to the leader the sessions from which it has had a
-// request. A follower that is cut off from the leader goes on answering reads, and a
-// leader that is cut off from a quorum goes on answering syncs. So no single answer
-// shows what has been reported to the leader. Three answered requests together do:
+// Only the leader ends a session: when it has had no sign of it for the session timeout, T. A follower reports to the
+// leader the sessions from which it has had a request. A follower that is cut off from the leader goes on answering
+// reads, and a leader that is cut off from a quorum goes on answering syncs. So no single answer shows what has been
+// reported to the leader. Three answered requests together do:
 //
 //   - The sign, any request. The follower has received it.
 //   - The barrier, a sync or a write, sent at least 7/24 T after the sign was answered. The
@@ -28,31 +27,25 @@ import (
 //     of the sign when it handled the commit. The answer came through a quorum, so this leader
 //     had not been replaced. A later leader gives each session T from its own start.
 //
-// So the session lives until T after the sign was sent. If the client has changed
-// servers in between, the new server has asked the leader for the session, which
-// is a sign of it, too, and a later one. Half a tick is at most T/4, because a
-// server by default agrees to no less than two ticks; the other 1/24 T is
-// for a ping that is late.
+// So the session lives until T after the sign was sent. If the client has changed servers in between, the new server
+// has asked the leader for the session, which is a sign of it, too, and a later one. Half a tick is at most T/4,
+// because a server by default agrees to no less than two ticks; the other 1/24 T is for a ping that is late.
 //
-// While a lock is held, there is a round of a barrier and a commit each 7/48 T, and the barrier is
-// the sign of the round after the next. So the sign of the last proof is at most 7/16 T old. No other
-// order of as many requests does better: a write is needed for each proof, because only
-// for a write does the leader look whether it has begun to end the session. While locks
-// are only waited for, there is a round each third of T.
+// While a lock is held, there is a round of a barrier and a commit each 7/48 T, and the barrier is the sign of the
+// round after the next. So the sign of the last proof is at most 7/16 T old. No other order of as many requests does
+// better: a write is needed for each proof, because only for a write does the leader look whether it has begun to end
+// the session. While locks are only waited for, there is a round each third of T.
 //
-// An observer behind an observer master reports a whole tick late. There the
-// proof needs T to be at least four ticks.
+// An observer behind an observer master reports a whole tick late. There the proof needs T to be at least four ticks.
 //
 // The commit of a round is a multi with one check (see probe). A write that is refused
 // proves nothing if one server may refuse it alone (see eager).
 //
 // # Before the first proof
 //
-// A session is then only presumed to live, for 3/8 T after a write was sent. The
-// leader has carried out the write, so the session lived. The leader's last sign of
-// it was no older than the pause between two pings of the client, T/3, and the one
-// between two reports of the follower, at most 7/24 T, together. A write at T/12,
-// and one at T/6, extend this.
+// A session is then only presumed to live, for 3/8 T after a write was sent. The leader has carried out the write, so
+// the session lived. The leader's last sign of it was no older than the pause between two pings of the client, T/3, and
+// the one between two reports of the follower, at most 7/24 T, together. A write at T/12, and one at T/6, extend this.
 //
 // What outages a lease outlasts with it is in docs/production.md.
 type prover struct {
@@ -146,9 +139,8 @@ func (p *prover) note(a answer) {
 // forget drops what was learnt of another session, or by another session timeout.
 func (p *prover) forget() { p.signs, p.proved, p.presumed = nil, time.Time{}, time.Time{} }
 
-// need learns whether somebody needs the session to be safe, and reports whether the rounds
-// begin. If an earlier proof may run out before the next one is complete then, because an
-// answer may be late, it no longer counts.
+// need learns whether somebody needs the session to be safe, and reports whether the rounds begin. If an earlier proof
+// may run out before the next one is complete then, because an answer may be late, it no longer counts.
 func (p *prover) need(needed bool) (begins bool) {
 	begins, p.needed = needed && !p.needed, needed
 	if !begins {
@@ -175,10 +167,9 @@ func (p *prover) lasts(now, until time.Time) bool {
 	return !p.isFar() && next.Add(2*p.roundTrip).Before(until) && !isOver(until.Add(-p.timeout/4), now)
 }
 
-// next returns when the next round is due. Other requests of the client may have
-// completed a proof meanwhile, which puts it off. The round is a write alone if there is no sign
-// for a barrier: the write will be one, or it is the commit that is missing. So it is
-// while the session is only presumed to live, and the proof cannot be complete until T/12
+// next returns when the next round is due. Other requests of the client may have completed a proof meanwhile, which
+// puts it off. The round is a write alone if there is no sign for a barrier: the write will be one, or it is the commit
+// that is missing. So it is while the session is only presumed to live, and the proof cannot be complete until T/12
 // later: the write extends the presumed time. It must be answered before the barrier is due.
 func (p *prover) next(now time.Time) (at time.Time, alone bool) {
 	open := slices.IndexFunc(p.signs, sign.isOpen)
@@ -211,6 +202,5 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// isOver reports whether a time has come, by the clock that stops while the machine
-// is suspended, or by the wall clock.
+// isOver reports whether a time has come, by the clock that stops while the machine is suspended, or by the wall clock.
 func isOver(t, now time.Time) bool { return !now.Before(t) || !now.Round(0).Before(t.Round(0)) }

@@ -81,9 +81,8 @@ var Clock = time.Now // except in a test that suspends the machine
 // IsOver reports whether a time has come, by either clock of this machine.
 func IsOver(t time.Time) bool { return isOver(t, Clock()) }
 
-// Use counts the entries that need the session to be safe. While there are any,
-// a sync and a write are sent per third of the session timeout, and more often while
-// there is a lock that is held, as a task of all Mutexes that have one.
+// Use counts the entries that need the session to be safe. While there are any, a sync and a write are sent per third
+// of the session timeout, and more often while there is a lock that is held, as a task of all Mutexes that have one.
 func (c *Client) Use(by *Tasks, entries int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -115,8 +114,7 @@ func (c *Client) NextProof() (done <-chan struct{}, unproved error) {
 	return c.rounds.complete, c.rounds.unproved
 }
 
-// armLocked sets the timer to when the next request may be sent, or ought to be,
-// but not before a pause.
+// armLocked sets the timer to when the next request may be sent, or ought to be, but not before a pause.
 func (c *Client) armLocked(pause time.Duration) {
 	if !c.prover.needed || c.rounds.proving || IsClosed(c.closed) {
 		return
@@ -200,9 +198,8 @@ func (c *Client) sendRound(alone, far bool) {
 	c.rounds.complete = make(chan struct{})
 }
 
-// keepBack waits until no request is under way, and keeps others back until
-// endKeepBack: the answers to the proof then wait for no others, and measure the
-// round trip. It returns false if that takes longer than the session timeout: too
+// keepBack waits until no request is under way, and keeps others back until endKeepBack: the answers to the proof then
+// wait for no others, and measure the round trip. It returns false if that takes longer than the session timeout: too
 // many are under way, or one hangs in a client that is closed.
 func (c *Client) keepBack() bool {
 	c.mu.Lock()
@@ -221,9 +218,8 @@ func (c *Client) endKeepBack() {
 	c.fewer.Broadcast()
 }
 
-// listenLocked gives the server an eighth of the session timeout for the next
-// answer, to whatever request; or one and a half round trips, if that is longer:
-// only an answer shows whether the server is too far away.
+// listenLocked gives the server an eighth of the session timeout for the next answer, to whatever request; or one and a
+// half round trips, if that is longer: only an answer shows whether the server is too far away.
 func (c *Client) listenLocked() {
 	c.rounds.connected = c.conn.State() == zk.StateHasSession
 	c.rounds.silence.Reset(max(c.Timeout()/8, c.prover.roundTrip*3/2))
@@ -249,9 +245,8 @@ func (c *Client) sync() error {
 	return err
 }
 
-// probe is a write that changes nothing: a check of the root, which always
-// exists, as a transaction. The leader decides on it, and on the right to read
-// the root, too; and it goes through a quorum whatever the result.
+// probe is a write that changes nothing: a check of the root, which always exists, as a transaction. The leader decides
+// on it, and on the right to read the root, too; and it goes through a quorum whatever the result.
 func (c *Client) probe() error {
 	_, err := c.conn.Multi(&zk.CheckVersionRequest{Path: "/", Version: -1})
 	if errors.Is(err, zk.ErrNoAuth) {
