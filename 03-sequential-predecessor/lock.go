@@ -30,8 +30,8 @@
 //     step 4.
 //   - A waiter cannot give up: step 5.
 //   - A holder that is cut off for longer than its session timeout does not
-//     notice that it has lost the lock (article E says that the chain cannot
-//     break; it can): step 5, with a fencing token.
+//     notice that it has lost the lock (article E's chain does not break, but
+//     two hold the lock): step 5, with a fencing token.
 //   - Two lists per acquisition are more than necessary: zklock.
 package predecessor
 

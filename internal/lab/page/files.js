@@ -20,7 +20,7 @@ export async function openFiles(files, start) {
   for (const file of [...files].slice(0, 2)) {
     try {
       const data = readJSON(await file.text());
-      if (!data || !data.packets && !data.world) throw failure("neither a film nor a trace", "既不是一次录制的运行，也不是 trace");
+      if (!data || !data.packets && !data.world) throw failure("neither a film nor a trace", "既不是录像，也不是 trace");
       const F = indexFilm(data.packets ? data : await app.engine.ask({ do: "replay", trace: data }));
       list.push({ lock: F.film.lock || "", caption: () => captionOf(F.film, file.name), which: "", F });
     } catch (e) {

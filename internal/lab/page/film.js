@@ -20,11 +20,11 @@ export function above(sorted, x) {
 // films are dropped onto the page, too.
 export function indexFilm(film) {
   if (!film || !Array.isArray(film.packets) || !Array.isArray(film.marks) || !Array.isArray(film.clients)) {
-    throw failure("not a film: it needs clients, packets and marks", "不是一次录制的运行：它必须有 clients、packets 和 marks");
+    throw failure("not a film: it needs clients, packets and marks", "不是录像：里面必须有 clients、packets 和 marks");
   }
   const instants = [film.end_ns ?? 0, ...film.packets.flatMap(p => [p.sent_ns, p.arrived_ns]), ...film.marks.map(m => m.at_ns)];
   if (!instants.every(x => Number.isFinite(x) && x >= 0 && x <= LAST)) throw failure("not a film: it has an instant that is not a number of nanoseconds from 0 to " + LAST,
-    "不是一次录制的运行：其中有一个时刻不是 0 到 " + LAST + " 之间的纳秒数");
+    "不是录像：其中有一个时刻不是 0 到 " + LAST + " 之间的纳秒数");
   const packets = film.packets, marks = film.marks;
   const clients = film.clients.map(c => c.name);
   const units = [], clientOf = new Map();

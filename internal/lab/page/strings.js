@@ -129,7 +129,7 @@ export const WORDS = {
     findHint: "探索器逐一尝试消息的各种次序，每次都运行真实代码，直到某种次序让锁出错。",
     "kind.lose request": "请求丢失", "kind.lose reply": "响应丢失", "kind.cut": "连接断开", "kind.expire": "会话过期", "kind.stop": "客户端停顿", "kind.stall": "客户端卡住", "kind.end ctx": "ctx 结束", "kind.time passes": "时间流逝", "kind.a day passes": "一天过去", "kind.refuse": "连接被拒绝", "kind.parent goes": "父节点被删除", "kind.node goes": "节点被删除", "kind.node is set": "节点被重写", "kind.ctx ends after its next look": "ctx 在检查之后结束", "kind.ctx ends after its next look but one": "ctx 在两次检查之后结束",
     loading: "引擎启动中……", running: "{0} 运行中……", takesLong: "这次运行时间较长。", stopRun: "停止", runStopped: "已停止。请减少竞争者，或换一个锁。", engineError: "引擎报告：", compileError: "编译不通过。页面仍在运行上次编译成功的代码。", building: "构建中……", badFile: "无法打开 {0}：{1}", badLink: "无法读取地址：{0}", retry: "重试", unknownLock: "没有名为 {0} 的锁。",
-    fromFile: "来自 {0}", recorded: "录制的运行", backToLocks: "返回实验室的锁",
+    fromFile: "来自 {0}", recorded: "录像", backToLocks: "返回实验室的锁",
     instant: "{0} / {1}", soFar: "{0} / {1} …", later: "经过 {0}", legend: "图例",
     "legend.request": "请求", "legend.queued": "等待服务器处理", "legend.later": "竖线右边：还没发生", "legend.reply": "响应", "legend.event": "事件：唤醒", "legend.watch": "监听", "legend.lost": "丢失", "legend.holds": "持锁", "legend.unlocks": "正在释放", "legend.waits": "等待", "legend.unaware": "已失去锁，尚不知情",
     diagram: "时间图：客户端与服务器之间的线是数据包。左右拖动，可以前后移动时间。", stage: "舞台：上面是服务器，下面是客户端", zoomIn: "放大", zoomOut: "缩小",
@@ -140,7 +140,7 @@ export const WORDS = {
     "about.code": "代码旁的实心字母表示竞争者正在这一行，虚线框字母在调用它的那一行。空心字母是持有者：它从这一行返回，已经离开锁的代码。",
     "about.speed": "1× 时，一个请求和它的响应大约播放一秒；速度旁边写着每秒推进多少运行时间。",
     "about.4": "地址里包含你看到的一切：一个链接就是一次运行。",
-    "about.5": "可以把探索器的 trace 或录制的运行（JSON）拖到页面上。",
+    "about.5": "可以把探索器的 trace 或录像（JSON）拖到页面上。",
     "key.space": "播放、暂停", "key.arrows": "上一时刻、下一时刻", "key.shift": "上一个、下一个事件", "key.h": "下一次持锁（Shift：上一次）", "key.v": "下一次违规（Shift：上一次）", "key.home": "开头、结尾", "key.speed": "减速、加速", "key.letter": "选择下一个、上一个客户端", "key.packet": "选择上一个、下一个数据包", "key.enter": "干预所选的客户端或数据包", "key.u": "撤销这个分支", "key.c": "与原来的运行对照", "key.l": "English、中文", "key.d": "浅色、深色", "key.esc": "关闭", "key.q": "本帮助", "key.zoom": "时间图放大、缩小", "key.digits": "调度：选择带这个数字的动作", "key.back": "调度：撤回一步",
     "at": "在", fullStop: "。", colon: "：", comma: "、", sentenceGap: "", names: "{0} 个节点", packet: "数据包", client: "客户端", nothingThere: "（不存在）",
     inGap: "{0} 停在两行代码之间：",
@@ -155,8 +155,8 @@ export const WORDS = {
     "cost.hint": "每个点都来自一次真实的运行和计数。曲线是这个锁的说明里写的公式，也就是没有故障时的上限。圆环是下面这次运行到当前时刻为止的平均值。",
     "packet.ok": "{0} 成功", projector: "投影", "projector.tip": "大字显示，只留一栏按钮，舞台、时间图和代码同屏", "projector.leave": "返回完整页面", "key.f": "进入或退出投影模式",
     fate: "从何时起无法挽回？", "fate.start": "第一个选择之前", "fate.after": "第 {0} 个选择（{1}）之后", "fate.counting": "正在随机试跑每一步之后的各种后续（允许的故障仍可能发生）……", "fate.none": "从这里已无法达成“{0}”：试过的后续都不会出现它。请撤回一个选择。", "fate.open": "仍有转机：并非每种后续都会出现“{0}”。", "fate.always": "从一开始，每种后续都会出现“{0}”。", "fate.sealed": "第 {2} 个选择（{3}）之后必然出现“{0}”；在此之前随机试跑（允许的故障仍可能发生），{1}% 会出现。", "fate.last": "最后的转机", "fate.turned": "从第 {0} 个选择（{1}）起，至少 {2}% 会出现。", "fate.turn": "从哪里开始变坏",
-    filmIsFixed: "这次运行是录制好的，不能更改。要干预，请用“观看”或“由你调度”。", validBeginning: "{1} 个选择中，只有前 {0} 个能够执行，这里显示到第 {0} 个为止。", onlyGoal: "只搜索：{0}",
-    dropHere: "把 trace 或录制的运行拖到这里",
+    filmIsFixed: "这是录像，不能更改。要干预，请用“观看”或“由你调度”。", validBeginning: "{1} 个选择中，只有前 {0} 个能够执行，这里显示到第 {0} 个为止。", onlyGoal: "只搜索：{0}",
+    dropHere: "把 trace 或录像拖到这里",
   },
 };
 
