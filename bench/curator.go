@@ -119,8 +119,7 @@ func (p *curatorPlayer) warmJVM(ctx context.Context, cold report.Run, servers []
 	return cold, nil
 }
 
-// round has the JVM run the counter once, and notes in r how it went. The lines that go to the
-// JVM and come back are described in CuratorCounter.java.
+// round has the JVM run the counter once, and notes the result in r. CuratorCounter.java describes the lines.
 func (p *curatorPlayer) round(ctx context.Context, r *report.Run, servers []string) error {
 	r.Client, r.Count = p.jvm.versions, 0
 	_, path, err := p.server.Fresh(p.lock.Name, false, r.Goroutines, r.Round)

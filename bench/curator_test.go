@@ -15,8 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fakeJava puts a command called java on PATH. It is a shell script that reads and prints the
-// lines that CuratorCounter.java describes.
+// fakeJava puts a command called java on PATH: a shell script that speaks the lines of CuratorCounter.java.
 func fakeJava(t *testing.T, script string) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("needs sh, which takes the place of java here")

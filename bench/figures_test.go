@@ -23,8 +23,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// The figures of README.md, docs/benchmark.md and docs/figures.md are written here, from the
-// runs that docs/figures/measure has made.
+// The figures of README.md, docs/benchmark.md and docs/figures.md are written here, from runs of docs/figures/measure.
 
 const figures = "docs/figures/" // from the root
 
@@ -185,8 +184,7 @@ func peersPassage(t *testing.T, lang i18n.Language) string {
 	return strings.Join(rows, "\n") + "\n"
 }
 
-// formulasPassage is the table of the formulas there: a row for each formula and for each reason
-// to have none, with the locks of which it is true.
+// formulasPassage is the table of the formulas there: a row for each formula, or reason to have none, with its locks.
 func formulasPassage(t *testing.T, lang i18n.Language) string {
 	names := make(map[string][]string)
 	var order []string
@@ -267,8 +265,7 @@ func TestTheDocsSayWhatWasMeasured(t *testing.T) {
 	holdsRatios(t)
 }
 
-// Each digit of README.md and docs/benchmark.md is held: it is in a passage that this file
-// writes, in one of claims, or in one of labels.
+// Each digit of README.md and docs/benchmark.md is in a passage that this file writes, in claims or in labels.txt.
 
 // claims are texts of the two pages, made of the program's constants or of what tests measure.
 func claims(t *testing.T) (readme, benchmark []string) {
@@ -308,32 +305,20 @@ func claims(t *testing.T) (readme, benchmark []string) {
 	)
 }
 
-// labels are texts of the pages whose digits measure nothing: they name a step, an address or the value of a flag.
-var labels = map[string][]string{
-	"../README.md": {
-		"step 1\nbegins with a single node", "Step 4 is a layer over step 3", "go test ./01-naive-ephemeral\n",
-		// Measured on a machine with two cores, with empty caches and with full ones.
-		"| `go run ./bench -n 1000` | 2 min | 1 min | 3 MB |", "| `go test ./01-naive-ephemeral` | 1 min | 10 s | 3 MB |",
-		"| `go test ./...` | 5 min | 3 min | 3 MB |",
-		"[1 naive](01-naive-ephemeral/)", "[2 herd](02-herd-effect/)", "[3 predecessor](03-sequential-predecessor/)",
-		"[4 reentrant](04-reentrant/)", "[5 timeout](05-timeout/)",
-		"before its own | 1 | A", "may lock again | 1 | A", "late writes | 1 | A", // peers_test.go
-		"with 20 clients, in a browser", // the scene's address, which internal/lab/browser opens
-		"微盟40w总包面试问题", "史上最全) (7)",
-	},
-	"../docs/benchmark.md": {
-		"step 3 sends exactly as many", "**wait p50, p99, wait max**", "(step 5 and zklock:",
-		"go run ./bench -zk 127.0.0.1:2181 -locks all -rounds 3 -explain", "ZooKeeper 3.8.0 on loopback, on two cores",
-		"*herd, 1000 goroutines: about 30\ns*",              // an example
-		"takes 60 from one address", "(0: as many as come)", // ZooKeeper's own default
-		"`go run ./cmd/zklock serve 127.0.0.1:2181`", "`go run ./bench -zk 127.0.0.1:2181`",
-		"go run ./bench -zk 127.0.0.1:2181 -locks naive,herd,predecessor -n 50 -sessions 50 -rounds 15",
-		"With `-rtt 20ms` it takes", "longer than step 3 on", "-n 100,200,500,1000,2000,5000 -limit 60s",
-	},
+// labelsOf returns the texts of a page whose digits measure nothing. The file says which those are.
+func labelsOf(t *testing.T, page string) (texts []string) {
+	_, section, ok := strings.Cut(fileText(t, "testdata/labels.txt"), "== "+page+"\n")
+	require.True(t, ok, page)
+	section, _, _ = strings.Cut(section, "\n== ")
+	for line := range strings.SplitSeq(strings.TrimSpace(section), "\n") {
+		if !strings.HasPrefix(line, "#") {
+			texts = append(texts, strings.ReplaceAll(line, `\n`, "\n"))
+		}
+	}
+	return texts
 }
 
-// unheld returns a text that is not on the page, or a line of the page with a digit that is in none
-// of the texts; "" if all is held.
+// unheld returns a text that the page lacks, or a line of the page with a digit that no text has; "" if all is held.
 func unheld(page string, texts []string) string {
 	page = site.Strip(page) // without the passages that this file writes
 	for _, text := range texts {
@@ -350,8 +335,8 @@ func TestEachDigitIsHeld(t *testing.T) {
 	readme, benchmark := claims(t)
 	for file, texts := range map[string][]string{"../README.md": readme, "../docs/benchmark.md": benchmark} {
 		page := site.Strip(fileText(t, file))
-		texts = append(texts, labels[file]...)
-		require.Empty(t, unheld(page, texts), "%s: nothing holds a figure: its text belongs in claims or in labels", file)
+		texts = append(texts, labelsOf(t, file)...)
+		require.Empty(t, unheld(page, texts), "%s: nothing holds a figure: its text belongs in claims or in testdata/labels.txt", file)
 		for _, at := range regexp.MustCompile(`\d`).FindAllStringIndex(page, -1) {
 			changed := []byte(page)
 			changed[at[0]] = '0' + (changed[at[0]]-'0'+1)%10 // the next digit

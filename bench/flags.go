@@ -98,8 +98,7 @@ func defineFlags(cfg *config) *commandLine {
 	return f
 }
 
-// parseFlags reads the command line. If -help is given, it prints the usage to help and returns
-// flag.ErrHelp. An error is one line.
+// parseFlags reads the command line. For -help it prints the usage and returns flag.ErrHelp. An error is one line.
 func parseFlags(args []string, help io.Writer) (cfg config, err error) {
 	cfg.args = args
 	f := defineFlags(&cfg)
@@ -258,8 +257,7 @@ func (cfg config) shared() string {
 		strings.Join(namesOf(cfg.locks), ","), strings.Join(sizes, ","), cfg.loads[0].Sessions, cfg.loads[0].Times, cfg.rounds)
 }
 
-// A timeFlag is the value of a flag that takes a time. For a number without a unit its error is
-// clearer than that of package flag.
+// A timeFlag is the value of a flag that takes a time. Its error is clearer than package flag's if the unit is missing.
 type timeFlag struct {
 	*time.Duration
 	unit string // the unit that a bare number most likely means

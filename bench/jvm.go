@@ -22,8 +22,7 @@ var curatorSource []byte
 
 const debianJars = "/usr/share/java/"
 
-// curatorPath is the class path of Debian's Curator. Each jar names its
-// dependencies, except those of which Debian has several to choose from.
+// curatorPath is the class path of Debian's Curator. It includes what the jars need but do not name.
 var curatorPath = strings.Join([]string{
 	debianJars + "curator-recipes.jar", debianJars + "curator-framework.jar", debianJars + "curator-client.jar",
 	debianJars + "zookeeper.jar", debianJars + "zookeeper-jute.jar", debianJars + "guava.jar",
@@ -41,8 +40,7 @@ type jvm struct {
 	used     wiretap.Counts // what the run that was counted has sent and received
 }
 
-// startJVM starts a JVM with the Curator of CLASSPATH, or else Debian's. If something that it
-// needs is missing, the error is a counter.CannotRun.
+// startJVM starts a JVM with the Curator of CLASSPATH, or else Debian's. If something is missing, it is a CannotRun.
 func startJVM(ctx context.Context) (*jvm, error) {
 	java, err := exec.LookPath("java")
 	if err != nil {

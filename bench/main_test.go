@@ -63,8 +63,7 @@ func requireNoNodes(t *testing.T, srv *zkserver.Server) {
 	require.Equal(t, []string{"zookeeper"}, srv.Children("/"))
 }
 
-// bench runs the benchmark against the ZooKeeper that ZK names, unless args
-// name one, and returns its exit status and its output.
+// bench runs the benchmark, against the ZooKeeper that ZK names unless args name one. It returns exit status and output.
 func bench(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	return benchWith(t.Context(), args...)
 }
@@ -102,8 +101,7 @@ func benchFails(t *testing.T, want string, args ...string) (stderr string) {
 	return stderr
 }
 
-// runBeside has a test run beside others, because it mostly waits. On the server that ZK names,
-// which the tests share, they run one by one.
+// runBeside has a test run beside others, because it mostly waits. On a server that they share, tests run one by one.
 func runBeside(t *testing.T) {
 	if os.Getenv("ZK") == "" {
 		t.Parallel()

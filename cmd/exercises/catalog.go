@@ -71,8 +71,7 @@ func suiteOf(test string, full, basic locktest.Suite) suite {
 		groups: locktest.Groups(full), zh: full.Plan().Glosses}
 }
 
-// scheduleSuite is the suite that plays every schedule. Its cases come last: those of
-// the other suites have the better words.
+// scheduleSuite is the suite that plays every schedule. It comes last, because the other suites have the better words.
 func scheduleSuite(folder string) suite {
 	s := suites.ScheduleSubject{Folder: folder}
 	return suite{test: "TestSchedules", all: locktest.Names(s), groups: locktest.Groups(s), zh: s.Plan().Glosses}

@@ -16,8 +16,7 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// Limits are what one attempt may use. Time is processor time: an attempt does not pay for a
-// machine that is slow to give it.
+// Limits are what one attempt may use. Time is processor time: an attempt does not pay for a machine that is slow.
 type limits struct {
 	time    time.Duration // of the processor: to build, and again to run
 	memory  int64         // in bytes, of all processes of the attempt together
@@ -45,10 +44,9 @@ type tooBusy struct{ error }
 // A cell is where the processes of one attempt run: each in a process group, with limits, and
 // with a folder of the cell. When the cell ends, they end.
 //
-// On Unix the system limits processor time, address space and the size of files of each process.
-// On Linux the cell also watches the processor time, the memory and the number of processes of the
-// whole group, finds processes that have left the group, and has no network if the kernel allows
-// namespaces. On Windows only the ceiling is a limit, besides what locktest itself watches.
+// On Unix the system limits processor time, address space and the size of files of each process. On Linux the cell also
+// watches the processor time, the memory and the number of processes of its whole group, finds processes that have left
+// the group, and has no network if the kernel allows namespaces. On Windows it has the ceiling alone.
 type cell struct {
 	limits
 	id  string // by which its processes are found
@@ -214,8 +212,7 @@ func (c *cell) done(pid int) {
 	}
 }
 
-// run runs a process and, when it has ended, ends all that it has started. Ended is the error of its end, and err
-// says why it does not start.
+// run runs a process, and then ends all that it has started. Ended is how it ended, and err why it does not start.
 func (c *cell) run(cmd *exec.Cmd) (ended, err error) {
 	cmd.WaitDelay = time.Minute // for output that a process outside the group keeps open
 	if err := cmd.Start(); err != nil {
@@ -241,8 +238,7 @@ func (c *cell) bare() []string {
 	return env
 }
 
-// capped keeps the beginning of what is written. The buffer is a field and not
-// embedded: io.Copy would fill it past Write.
+// capped keeps the beginning of what is written. The buffer is not embedded, because io.Copy would fill it past Write.
 type capped struct{ kept bytes.Buffer }
 
 func (w *capped) Write(b []byte) (int, error) {

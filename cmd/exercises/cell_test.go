@@ -103,8 +103,7 @@ func TestWhatWasNotGradedHasNoPoints(t *testing.T) {
 		`.*"points": null,.*"why": "nothing was graded: x".*"student": "bob",\s+"points": 10,`, out.String())
 }
 
-// TestProcessorTimeIsLimited: the time of all processes of the cell together, also of those that have
-// ended. The clock does not count.
+// TestProcessorTimeIsLimited: the time of all processes of the cell, also of those that have ended, not the clock's.
 func TestProcessorTimeIsLimited(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs what watches a group of processes: Linux")
@@ -128,8 +127,7 @@ func TestProcessorTimeIsLimited(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftBehind: when a cell is closed, no process and no folder of it is left, not even
-// a process that has left its group.
+// TestNothingIsLeftBehind: a closed cell leaves no process and no folder, not even a process that has left its group.
 func TestNothingIsLeftBehind(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs what finds processes by their environment: Linux")

@@ -159,8 +159,7 @@ func (r *reading) readFile(entry fs.DirEntry) (tooLarge bool, err error) {
 // anyLock stands for an exercise that is not known yet: it asks for a lock.
 var anyLock = &exercise{}
 
-// ofData returns the exercise that asks for data and has its file in a folder. It returns nil if no exercise has, or
-// if the folder has Go files.
+// ofData returns the exercise whose data file is in a folder, nil if there is none or the folder has Go files.
 func ofData(entries []fs.DirEntry) (found *exercise) {
 	for _, entry := range entries {
 		if entry.IsDir() {
@@ -222,8 +221,7 @@ func dials(name string) bool {
 		strings.Contains(name, "DNSHostProvider")
 }
 
-// allowed refuses a file that imports a package which is not importable, uses the client's own
-// lock, or opens a connection.
+// allowed refuses a file that imports a package not in importable, uses the client's own lock, or opens a connection.
 func (a *attempt) allowed(fset *token.FileSet, f *ast.File) error {
 	if f.Name.Name != a.pkg {
 		return refuse("%s: this is package %s, and %v must be package %s", fset.Position(f.Name.Pos()), f.Name.Name, a.exercise, a.pkg)

@@ -13,9 +13,8 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// A hand-out is a folder for students. It has pages and stubs, but no solutions, steps, mutants
-// or attempts: the packages that an attempt needs are archives, and the grader is a program. Both
-// are for this system and for this version of Go, which go.mod asks for.
+// A hand-out is a folder for students. It has pages and stubs, but no solutions, steps, mutants or attempts: archives
+// have what an attempt imports, and the grader is a program. Both are for this system and for go.mod's version of Go.
 const (
 	builtFolder = "cmd/exercises/grader" // of a hand-out, from its root on
 	builtList   = builtFolder + "/list"  // of the archives

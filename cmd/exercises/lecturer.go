@@ -180,8 +180,7 @@ func (a *app) gradeEach(ctx context.Context, todo []job, jobs int, asked []*exer
 	return rows
 }
 
-// expand replaces a pattern by its matches if no shell has done so, as on Windows. It leaves out
-// a folder that was named before.
+// expand replaces a pattern by its matches if no shell has done so, as on Windows. It names each folder once.
 func expand(args []string) (dirs []string) {
 	for _, arg := range args {
 		found := []string{arg}
@@ -199,8 +198,7 @@ func expand(args []string) (dirs []string) {
 	return dirs
 }
 
-// studentsOf returns the students' names: the name of the folder, or its path if two folders
-// have the same name, because their points must not be added up.
+// studentsOf returns the students' names: the folder's name, or its path where two folders have the same name.
 func studentsOf(dirs []string) ([]string, error) {
 	names := make([]string, len(dirs))
 	times := make(map[string]int)
@@ -306,8 +304,7 @@ func gradesOf(rows []row, asked []*exercise) grades {
 	return grades{Rows: rows, Asked: asked, Sums: sumsOf(rows, asked)}
 }
 
-// A sum is a student's result for all exercises together. Its maximum is the same
-// for all students: an exercise that a student has not handed in counts.
+// A sum is a student's result for all exercises. An exercise that the student has not handed in counts in Of, too.
 type sum struct {
 	Student              string
 	Attempts, Points, Of int

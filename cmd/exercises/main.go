@@ -139,8 +139,7 @@ func run(ctx context.Context, args []string, out io.Writer, lang *i18n.Language)
 	return a.show(ctx, e, giveUp)
 }
 
-// parse parses a command line whose flags may come before and after the arguments. It returns the
-// arguments, of which there must be from least to most.
+// parse parses flags, before and after the arguments, and returns the arguments: there must be from least to most.
 func parse(flags *flag.FlagSet, args []string, least, most int) (rest []string, err error) {
 	for {
 		if err := flags.Parse(args); err != nil {

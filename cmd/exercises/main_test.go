@@ -102,8 +102,7 @@ func TestWatchOutlivesAFileThatIsAway(t *testing.T) {
 	e := exercises[0]
 	require.NoError(t, os.MkdirAll(e.dir(root), 0o755))
 	file := filepath.Join(e.dir(root), "lock.go")
-	// An attempt that is refused is not built, so this takes no time. The sleeps below
-	// are in virtual time: several looks at the file.
+	// A refused attempt is not built, so this takes no time. The sleeps below are in virtual time: several looks.
 	save := func(name string) {
 		require.NoError(t, os.WriteFile(file, []byte("package naive\n\nimport \""+name+"\"\n"), 0o644))
 	}

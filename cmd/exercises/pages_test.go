@@ -63,8 +63,7 @@ func TestEveryExerciseIsComplete(t *testing.T) {
 	}
 }
 
-// TestTheFiguresOfThePages compares the numbers on the pages with the code. TestTheTranscriptOfThePage has those
-// of the transcript.
+// TestTheFiguresOfThePages compares the numbers on the pages with the code, except those of the transcript.
 func TestTheFiguresOfThePages(t *testing.T) {
 	root := rootOf(t)
 	flood := regexp.MustCompile(`\bflood = (\d+) << 20`).FindStringSubmatch(fileText(t, root, "internal/locktest/runner/runner.go"))
@@ -129,8 +128,7 @@ func sizeOfOurs(t *testing.T, e *exercise) string {
 	return fmt.Sprintf("Ours has %s and %s choices", strings.Join(list[:last], ", "), list[last])
 }
 
-// codeLines returns the lines of a program, without comments and blanks. It leaves out short lines,
-// which give nothing away.
+// codeLines returns the lines of a program without comments. It leaves out short lines, which give nothing away.
 func codeLines(program string) (lines []string) {
 	for line := range strings.Lines(program) {
 		line, _, _ = strings.Cut(line, "//")
@@ -204,8 +202,7 @@ func TestThePagesSayWhatTheCommandSays(t *testing.T) {
 	require.Greater(t, equal, 5)
 }
 
-// TestThePagesGlossACaseAsTheGraderDoes: if a Chinese page has the name of a case with a gloss, it is the
-// gloss of the grader.
+// TestThePagesGlossACaseAsTheGraderDoes: the gloss behind the name of a case on a Chinese page is the grader's.
 func TestThePagesGlossACaseAsTheGraderDoes(t *testing.T) {
 	root := rootOf(t)
 	var pages []string
@@ -231,8 +228,7 @@ func TestThePagesGlossACaseAsTheGraderDoes(t *testing.T) {
 	require.Greater(t, found, 5)
 }
 
-// TestEachActOfTheWorldHasItsCase reads acts.txt: the exercises, something that happens to their locks, and words of
-// the name of a case in which it does.
+// TestEachActOfTheWorldHasItsCase reads acts.txt, whose lines have exercises, an act of the world and words of a case.
 func TestEachActOfTheWorldHasItsCase(t *testing.T) {
 	for line := range strings.Lines(site.Read(t, "internal/grader/suites/acts.txt")) {
 		cells := strings.Split(strings.TrimSpace(line), "\t")

@@ -34,8 +34,7 @@ func writeAttempt(t *testing.T, e *exercise, program string) *attempt {
 	return testenv.Must(readAttempt(filepath.Dir(file), e))(t)
 }
 
-// buildTogether has attempts built as one program when the first of them is graded, because most of
-// the time of a build is that of the linker.
+// buildTogether has attempts built as one program when the first of them is graded: most of the time is the linker's.
 func buildTogether(t *testing.T, all map[string]*attempt) {
 	t.Helper()
 	var attempts []*attempt
@@ -274,7 +273,11 @@ func testWithDetector(t *testing.T, root string, e *exercise) {
 	overlay := filepath.Join(t.TempDir(), "overlay.json")
 	require.NoError(t, os.WriteFile(overlay, fmt.Appendf(nil, `{"Replace": {%q: %q}}`,
 		filepath.Join(e.dir(root), e.writes()), filepath.Join(root, e.answer)), 0o600))
-	args := []string{"test", "-count=1", "-overlay=" + overlay, "-race", "-run=^Test(" + testsOf(e) + ")$"}
+	var tests []string
+	for _, s := range e.tests {
+		tests = append(tests, s.test)
+	}
+	args := []string{"test", "-count=1", "-overlay=" + overlay, "-race", "-run=^(" + strings.Join(tests, "|") + ")$"}
 	if len(e.tests) > 1 { // with the detector a schedule takes ten times as long, and the fixed cases have each line run
 		args = append(args, "-skip=^TestSchedules$")
 	}
@@ -283,15 +286,6 @@ func testWithDetector(t *testing.T, root string, e *exercise) {
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%v: %s", args, out)
 	require.NotContains(t, string(out), "no tests to run")
-}
-
-// testsOf matches the names of the exercise's tests, behind "Test".
-func testsOf(e *exercise) string {
-	var names []string
-	for _, s := range e.tests {
-		names = append(names, strings.TrimPrefix(s.test, "Test"))
-	}
-	return strings.Join(names, "|")
 }
 
 // TestWrongAttemptsGetTheirMessage grades first attempts as a class writes them; for a landing, one of

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/grader/counterexample"
+	"example.com/zklock/internal/testenv"
 )
 
 const dyingArg = "replay-dying"
@@ -53,8 +54,8 @@ func serveDying(args []string) {
 // TestAnEngineThatDiesCostsOneAnswer: the answers after it are played all the same. serveDying says what each one does.
 func TestAnEngineThatDiesCostsOneAnswer(t *testing.T) {
 	t.Parallel()
-	played, why, err := playLinks(t.Context(), generous, dyingArg, map[int]string{1: "", 2: "panics", 3: "", 4: "exits", 6: "prints"})
-	require.NoError(t, err)
+	answers := map[int]string{1: "", 2: "panics", 3: "", 4: "exits", 6: "prints"}
+	played, why := testenv.Must2(playLinks(t.Context(), generous, dyingArg, answers))(t)
 	require.Empty(t, why)
 	require.Len(t, played, 5)
 	for _, n := range []int{1, 3} {
@@ -68,9 +69,8 @@ func TestAnEngineThatDiesCostsOneAnswer(t *testing.T) {
 // TestAnEngineThatSpinsIsStopped: at the attempt's limit.
 func TestAnEngineThatSpinsIsStopped(t *testing.T) {
 	t.Parallel()
-	played, why, err := playLinks(t.Context(), limits{time: 200 * time.Millisecond, memory: 1 << 30, ceiling: time.Hour}, dyingArg,
-		map[int]string{5: "spins"})
-	require.NoError(t, err)
+	short := limits{time: 200 * time.Millisecond, memory: 1 << 30, ceiling: time.Hour}
+	played, why := testenv.Must2(playLinks(t.Context(), short, dyingArg, map[int]string{5: "spins"}))(t)
 	require.Empty(t, played)
 	require.Contains(t, why.String(), "it has not come to an end in 200ms of processor time")
 }

@@ -104,8 +104,7 @@ type grading struct {
 	onFailure func(failure) bool // of grade
 }
 
-// grade makes a result of an attempt. OnFailure, if it is not nil, is called with
-// each failure as it comes; if it returns false, the rest is not run.
+// grade grades an attempt. It calls onFailure, unless that is nil, with each failure, and stops if that returns false.
 func grade(ctx context.Context, root string, a *attempt, l limits, onFailure func(failure) bool) (*result, error) {
 	began := time.Now()
 	g := &grading{attempt: a, limits: l, root: root, onFailure: onFailure, result: a.ungraded("")}

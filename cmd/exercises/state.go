@@ -72,8 +72,7 @@ func (a *app) key(at *attempt) (string, error) {
 	return fmt.Sprintf("%x", h.Sum(nil)), nil
 }
 
-// recall returns the grade that is kept for a key, nil if there is none. A cache that cannot
-// be read costs time and nothing else.
+// recall returns the grade that is kept for a key, nil if there is none. A cache that cannot be read costs only time.
 func recall(key string) *result {
 	dir, err := cacheDir()
 	if err != nil {

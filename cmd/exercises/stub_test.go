@@ -115,8 +115,7 @@ func TestAStubOfEitherLanguageIsNotGraded(t *testing.T) {
 	}
 }
 
-// TestStubsAreRecorded compares stubs.json with the stubs. In a clone in which a student solves an
-// exercise it fails, and that is fine.
+// TestStubsAreRecorded compares stubs.json with the stubs. It rightly fails where a student solves an exercise.
 func TestStubsAreRecorded(t *testing.T) {
 	root := rootOf(t)
 	recorded := make(stubs)

@@ -92,8 +92,7 @@ func (a *app) stateOf(ctx context.Context, e *exercise) exerciseState {
 	return exerciseState{exercise: e, result: r, err: err}
 }
 
-// graded returns the grade of an attempt: the one that is kept, or a new one. ReadErr is the error of
-// readAttempt; a refusal is a grade, too.
+// graded returns an attempt's grade, kept or new. ReadErr is readAttempt's error; a refusal is a grade, too.
 func (a *app) graded(ctx context.Context, e *exercise, at *attempt, readErr error) (*result, error) {
 	var refused refusal
 	switch {
@@ -175,8 +174,7 @@ func (a *app) offer(e *exercise) {
 	}
 }
 
-// goalOf returns the heading of a page and the paragraph below it. Before the heading there may
-// be a line that leads to the page's other edition.
+// goalOf returns a page's heading and the paragraph below it. A link to the other edition may be before the heading.
 func goalOf(page []byte) string {
 	_, text, _ := strings.Cut("\n"+string(stamps.ReplaceAll(unixLines(page), nil)), "\n# ")
 	paragraphs := strings.Split(text, "\n\n")
@@ -214,8 +212,7 @@ func (a *app) watch(ctx context.Context, e *exercise, once bool) error {
 		at, err := readAttempt(e.dir(a.root), e)
 		isRead := err == nil || errors.As(err, new(refusal)) // a refused attempt has a grade
 		if !isRead && !once {
-			// Some editors, and Git, remove a file and then write it again. If it
-			// stays away watch says so, and waits for it all the same.
+			// Some editors, and Git, remove a file before they write it again. watch waits if it stays away, and says so.
 			unreadable++
 			if unreadable == 10 { // looks: two seconds, which is longer than an editor needs
 				a.print("\n%v\n", err)

@@ -28,12 +28,10 @@ func Through(nc net.Conn, up, down Way) net.Conn {
 	return client
 }
 
-// onTheWay is how many pieces a line holds before its sender has to wait. The
-// client sends each request as a piece of its own.
+// onTheWay is how many pieces a line holds before its sender has to wait. The client sends each request as one piece.
 const onTheWay = 4096
 
-// carry sends to dst what it reads from src, and closes dst when src has ended. Where dst has
-// failed, the carrier in the other direction reads the end there, and closes src.
+// carry sends to dst what it reads from src, and closes dst at its end. If dst fails, the other carrier ends src.
 func (w Way) carry(dst, src net.Conn) {
 	type piece struct {
 		data []byte
@@ -65,8 +63,7 @@ func (w Way) carry(dst, src net.Conn) {
 	dst.Close()
 }
 
-// read reads one packet if Packet is set, else what there is. The answer to a four-letter word has
-// no length: it is read in pieces of four bytes.
+// read reads one packet if Packet is set, else what there is: a four-letter word's answer comes four bytes at a time.
 func (w Way) read(src net.Conn, buf []byte) (data []byte, err error) {
 	if w.Packet == nil {
 		n, err := src.Read(buf)

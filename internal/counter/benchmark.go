@@ -71,8 +71,7 @@ func (b *Benchmark) Close() (err error) {
 	return err
 }
 
-// play runs one lock and records the result. A lock that has reached the limit before, with as many
-// goroutines or fewer, does not run again.
+// play runs one lock and records the result. A lock that has reached the limit does not run with more goroutines.
 func (b *Benchmark) play(ctx context.Context, j Job) error {
 	name := j.Lock().Name
 	stoppedWith, stopped := b.stopped[name]
@@ -127,8 +126,7 @@ func (b *Benchmark) record(r report.Run, status string, why i18n.Text) {
 	b.Keep(r)
 }
 
-// Keep keeps the result of a run, and shows it. A player calls it for a run that is
-// reported besides those of the benchmark.
+// Keep keeps the result of a run, and shows it. A player calls it for a run that the benchmark has not asked for.
 func (b *Benchmark) Keep(r report.Run) {
 	b.Results = append(b.Results, r)
 	b.Watcher.End(r)
@@ -192,8 +190,7 @@ func (b *Benchmark) warmUp(ctx context.Context) error {
 	return nil
 }
 
-// announce says how long a run will take, if that is long. To find out, it runs the lock with a
-// quarter of the contenders.
+// announce says how long a run will take, if that is long: it runs the lock with a quarter of the contenders first.
 func (b *Benchmark) announce(ctx context.Context, j Job) {
 	l := j.Lock()
 	if l.cost(j.N) == 0 || j.Round > 1 || b.Processes > 1 {

@@ -39,8 +39,7 @@ type Lock struct {
 	Formula Formula
 }
 
-// A Formula predicts the requests of a run of N contenders that lock once each and are
-// all in the queue before the first one unlocks.
+// A Formula predicts the requests of N contenders that lock once each, and all queue before the first one unlocks.
 type Formula struct {
 	Text     string                  // for one acquisition; "": N alone does not decide it
 	From     i18n.Text               // where these requests come from
@@ -100,8 +99,7 @@ type Load struct {
 	Aside    bool // its rows are in the second table
 }
 
-// Everyday are the loads of the second table: what a lock costs a program that
-// is alone, and one of many processes. Both count to the same number.
+// Everyday are the loads of the second table, which count to the same number: a program alone, and one of many.
 var Everyday = []Load{
 	{N: 1, Sessions: 1, Times: 50, Aside: true},
 	{N: 50, Sessions: 50, Times: 1, Aside: true},

@@ -22,8 +22,7 @@ type Contender interface {
 	Unlock(ctx context.Context) error
 }
 
-// A Race plays article A's main function: contenders that lock, add one to a counter and unlock. It
-// sends nothing to the lock's server.
+// A Race plays article A's main function: contenders that lock, count and unlock. It sends nothing to a server itself.
 type Race struct {
 	Contenders []Contender
 	Times      int           // how many times each of them locks

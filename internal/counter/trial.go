@@ -45,8 +45,7 @@ type Trial struct {
 	Close func() error
 	// Alive returns how much has crossed the wire so far, and whether an answer is due.
 	Alive func() (traffic int64, due bool)
-	// NeverGivesUp says that a waiter of this lock does not give up when its context ends:
-	// the contender Impatient does not take part.
+	// NeverGivesUp says that no waiter of this lock gives up when its context ends: Impatient does not take part.
 	NeverGivesUp bool
 	// Hold is how much longer the holder keeps the lock when all have asked for it.
 	Hold time.Duration

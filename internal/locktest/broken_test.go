@@ -22,9 +22,8 @@ func aboutBrokenLocks(t *testing.T) {
 	testenv.Embedded(t, "the suite that it tests is the same on each server")
 }
 
-// TestBrokenLocksFailUnderTheRightName breaks a lock in one place after the other. The first case
-// that fails must be the one that bugs.json names, and a case may report harm (two holders, or
-// another contender's node deleted) only of a lock that does harm.
+// TestBrokenLocksFailUnderTheRightName breaks a lock in one place after the other. The first case that fails must be
+// the one that bugs.json names, and a case may report harm (see Unsafe) only of a lock that does harm.
 func TestBrokenLocksFailUnderTheRightName(t *testing.T) {
 	testenv.Landing(t, "plays the suite on each broken lock")
 	aboutBrokenLocks(t)
@@ -74,8 +73,7 @@ func brokenBy(bug string, level locktest.Level) locktest.Subject {
 	}
 }
 
-// requireChinese looks for English in the messages for a student who reads Chinese. The cases that
-// no exercise has are not translated.
+// requireChinese looks for English in a message for a reader of Chinese. Only cases of exercises are translated.
 func requireChinese(t *testing.T, s locktest.Suite, v locktest.Verdict) {
 	t.Helper()
 	if s.Plan().Glosses[v.Case] != "" {
@@ -103,10 +101,9 @@ func TestBasic(t *testing.T) {
 //go:embed testdata/also_fails.json
 var alsoFailsJSON []byte
 
-// TestEachCaseFailsABrokenLock refuses a case that passes every broken lock: it proves nothing. Most
-// cases are the first that some lock of broken.Bugs fails; this test plays the others. The cases of
-// leases have a test of their own. Those of owners, contexts and lost replies fail the mutants, wrong
-// solutions, of exercises 4 to 6, and that of ids fails those of exercise 1.
+// TestEachCaseFailsABrokenLock refuses a case that passes every broken lock: it proves nothing. Most cases are the
+// first that some lock of broken.Bugs fails; this test plays the others. The cases of leases have a test of their own.
+// Those of owners, contexts and lost replies fail mutants of exercises 4 to 6, and that of ids those of exercise 1.
 func TestEachCaseFailsABrokenLock(t *testing.T) {
 	elsewhere := []string{"Unlock distinguishes its own node from one that another process has made"}
 	for _, b := range broken.Bugs {

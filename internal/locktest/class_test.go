@@ -99,9 +99,8 @@ func TestClassQuestions(t *testing.T) {
 	}
 }
 
-// edited builds a program that has, for each question, the step as the question edits it, with the
-// step's tests. It is one program, because linking ten would take most of the time. Each edited step
-// is a package in a folder of its own, which exists only in an overlay.
+// edited builds a program that has, for each question, the step as it edits it, with the step's tests. Linking ten
+// programs would take most of the time. Each edited step is a package in a folder that exists only in an overlay.
 func edited(t *testing.T, root string) (program string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -23,8 +23,7 @@ type ContextLock interface {
 	Unlock() error
 }
 
-// A ContextSubject is a fair queue in which a waiter can give up. Subject has the
-// cases that hold for any contender: the two suites complete each other.
+// A ContextSubject is a fair queue in which a waiter can give up. Subject has the cases for any contender.
 type ContextSubject struct {
 	// New makes a contender for the lock at path, the parent of its node.
 	New func(conn *zk.Conn, path string) ContextLock
@@ -74,12 +73,12 @@ type contexts struct {
 	subject ContextSubject
 }
 
-// soon is how long a Lock may take to return when its ctx has ended, in virtual time. On a real
-// server it may take stage.Patience.
+// soon is how long Lock may take to return when its ctx has ended, in virtual time; on a real server, stage.Patience.
 const soon = time.Second
 
-// late is a time after which a server may answer in a session of 40 seconds, without loss of the connection.
-const late = 25 * time.Second
+// longTimeout is the longest session timeout that a server agrees to by default. In such a session a server may answer
+// after the time late, without loss of the connection.
+const longTimeout, late = 40 * time.Second, 25 * time.Second
 
 // A contextContender has a session of its own, and a ctx that giveUp ends.
 type contextContender struct {
@@ -91,22 +90,22 @@ type contextContender struct {
 }
 
 func (w *contexts) contextContender() *contextContender {
-	s := w.SessionFor(40 * time.Second)
+	s := w.SessionFor(longTimeout)
 	// The deadline is never reached: a ctx that has one can also be cancelled.
 	ctx, cancel := context.WithTimeout(context.Background(), 1000*time.Hour)
 	w.Cleanup(cancel)
 	return &contextContender{background: background{w.subject.New(s.Conn, w.Path)}, s: s, ctx: ctx, giveUp: cancel}
 }
 
-// begin calls Lock in a goroutine of its own, with the contender's ctx.
-func (w *contexts) begin(p *contextContender) {
+// beginLock calls Lock in a goroutine of its own, with the contender's ctx.
+func (w *contexts) beginLock(p *contextContender) {
 	p.result = w.Aside("Lock", func() error { return p.ContextLock.Lock(p.ctx) })
 }
 
 // waiting makes a contender that waits behind another one.
 func (w *contexts) waiting(name i18n.Text) *contextContender {
 	p := w.contextContender()
-	w.begin(p)
+	w.beginLock(p)
 	w.Waits(p.result, p.s, name)
 	return p
 }
@@ -129,7 +128,7 @@ func waiterReturns(w *contexts) {
 	waiter := w.waiting("the waiter")
 	w.givesUp(waiter, "the waiter")
 	w.NotLocked(waiter, "Unlock after a Lock that gave up")
-	w.Unlock(holder, "the holder")
+	w.MustUnlock(holder, "the holder")
 	w.Rest()
 }
 
@@ -137,12 +136,12 @@ func waiterLeaves(w *contexts) {
 	holder, _ := w.holder()
 	waiter := w.contextContender()
 	waiter.ctx, waiter.giveUp = context.WithCancel(context.Background()) // it has no deadline
-	w.begin(waiter)
+	w.beginLock(waiter)
 	w.Waits(waiter.result, waiter.s, "the waiter")
 	w.givesUp(waiter, "the waiter")
 	w.WaitUntil(func() bool { return len(w.Nodes()) == 1 }, "a waiter has given up, and its node is still in the "+
 		"queue: it blocks every contender that comes later; delete the node when ctx ends")
-	w.Unlock(holder, "the holder")
+	w.MustUnlock(holder, "the holder")
 	next, _ := w.Contender()
 	w.lockOnce(next, "a contender that comes later")
 	w.NothingLeft()
@@ -154,7 +153,7 @@ func waiterBetween(w *contexts) {
 	w.givesUp(middle, "the waiter in the middle")
 	w.Eventually("the node of the waiter that gave up goes", func() bool { return len(w.Nodes()) == 2 })
 	w.Waits(last.result, last.s, "the waiter after the one that gave up")
-	w.Unlock(holder, "the holder")
+	w.MustUnlock(holder, "the holder")
 	w.Holds(last.result, "the waiter after the one that gave up")
 	w.unlockLast(last, it)
 }
@@ -171,7 +170,7 @@ func waitsUntilDeadline(w *contexts) {
 	last.ctx, last.giveUp = context.WithTimeout(context.Background(), patience)
 	w.Cleanup(last.giveUp)
 	began := time.Now()
-	w.begin(last)
+	w.beginLock(last)
 	w.Waits(last.result, last.s, "the waiter with a deadline")
 	for _, p := range slices.Backward(before) { // the one just before it first
 		time.Sleep((patience - soon/10) / 3) // the last time is just before the deadline
@@ -191,7 +190,7 @@ func waitsUntilDeadline(w *contexts) {
 	w.NotErrorIs(err, context.Canceled, "the deadline of a ctx has passed, and the error says that it was cancelled")
 	w.ErrorIs(err, context.DeadlineExceeded,
 		"the deadline of a ctx has passed, and Lock returns an error that does not wrap ctx.Err() (fmt.Errorf with %%w)")
-	w.Unlock(holder, "the holder")
+	w.MustUnlock(holder, "the holder")
 	w.Rest()
 	w.NothingLeft()
 }
@@ -200,14 +199,14 @@ func locksAgain(w *contexts) {
 	holder, _ := w.holder()
 	waiter := w.waiting("the waiter")
 	w.givesUp(waiter, "the waiter")
-	w.Unlock(holder, "the holder")
+	w.MustUnlock(holder, "the holder")
 	w.lockOnce(waiter, "the contender that gave up, with another ctx,")
 	w.Rest()
 }
 
 func endsAfterLock(w *contexts) {
 	holder := w.contextContender()
-	w.begin(holder)
+	w.beginLock(holder)
 	w.Holds(holder.result, "the holder")
 	holder.giveUp()
 	other, _ := w.Contender()
@@ -216,7 +215,7 @@ func endsAfterLock(w *contexts) {
 		w.Len(w.Nodes(), 1,
 			"the ctx that Lock was called with has ended, after Lock had returned, and the holder's node has gone, so that "+
 				"the next contender gets in: two holders; ctx bounds the waiting, not the holding")
-		ok, err := w.Try(other, "TryLock on a held lock")
+		ok, err := w.TryLock(other, "TryLock on a held lock")
 		w.NoError(err, "TryLock on a held lock fails")
 		w.False(ok, "the ctx that Lock was called with has ended, after Lock had returned, and another contender gets in: two holders")
 	}
@@ -228,7 +227,7 @@ func endedBefore(w *contexts) {
 	p.ctx, p.giveUp = context.WithTimeout(context.Background(), soon)
 	p.giveUp()
 	time.Sleep(2 * soon) // its deadline passes as well
-	w.begin(p)
+	w.beginLock(p)
 	err := w.Result(p.result, "Lock with a ctx that has ended")
 	w.ErrorIs(err, context.Canceled,
 		"Lock was called with a ctx that had ended, and returns no error that wraps ctx.Err(): look at ctx before "+
@@ -244,21 +243,21 @@ func endedBefore(w *contexts) {
 // request of theirs is not answered. What Lock returns then, and when, is another case.
 func goroutinesOfGivingUp(w *contexts) {
 	locked := w.contextContender() // its ctx goes on
-	w.begin(locked)
+	w.beginLock(locked)
 	w.Holds(locked.result, it)
-	w.Unlock(locked, it)
+	w.MustUnlock(locked, it)
 	for n := 1; n <= 4; n++ {
 		holder, _ := w.holder()
 		waiter := w.contextContender()
-		held := w.Server.Hold(stage.Number(waiter.s, n))
-		w.begin(waiter)
-		w.Meets(held, waiter.s, "the request is held back, or the waiter waits")
+		held := w.Server.Hold(stage.NthRequest(waiter.s, n))
+		w.beginLock(waiter)
+		w.HitOrSleeps(held, waiter.s, "the request is held back, or the waiter waits")
 		waiter.giveUp()
 		w.Rest()
 		held.Release()
-		w.Unlock(holder, "the holder")
+		w.MustUnlock(holder, "the holder")
 		if w.Result(waiter.result, "the ctx of a waiter has ended, and its Lock") == nil {
-			w.Unlock(waiter, "the waiter")
+			w.MustUnlock(waiter, "the waiter")
 		}
 	}
 	w.NoGoroutines()
@@ -267,7 +266,7 @@ func goroutinesOfGivingUp(w *contexts) {
 func endedBeforeSendsNothing(w *contexts) {
 	p := w.contextContender()
 	p.giveUp()
-	w.begin(p)
+	w.beginLock(p)
 	w.HasError(w.Result(p.result, "Lock with a ctx that has ended"),
 		"Lock was called with a ctx that had ended, and returns no error")
 	w.Rest()
@@ -278,17 +277,17 @@ func endedBeforeSendsNothing(w *contexts) {
 // silentServer holds back each request of a waiter in turn, and meanwhile its ctx ends. It does so twice for each: the
 // second time the request fails, and the delete of the clean-up is held back: Lock may return the error of either.
 func silentServer(w *contexts) {
-	for try := 2; w.GoesOn(try); try++ {
+	for try := 2; w.NotPolling(try); try++ {
 		n, fails := try/2, try%2 == 1
 		holder, _ := w.holder()
 		waiter := w.contextContender()
-		silent := stage.Number(waiter.s, n)
+		silent := stage.NthRequest(waiter.s, n)
 		if fails {
 			w.Server.Fail(jute.ErrRuntimeInconsistency, silent)
 			silent = stage.Sent(waiter.s, jute.OpDelete)
 		}
 		held := w.Server.Hold(silent)
-		w.begin(waiter)
+		w.beginLock(waiter)
 		w.WaitFor(soon, func() bool { return len(held.Hit()) > 0 })
 		met := len(held.Hit()) > 0
 		for range 2 {
@@ -307,13 +306,13 @@ func silentServer(w *contexts) {
 			}
 			// The waiter calls Lock again, with another ctx, while the server still does not answer.
 			waiter.ctx, waiter.giveUp = context.WithCancel(context.Background())
-			w.begin(waiter)
+			w.beginLock(waiter)
 			time.Sleep(soon)
 		}
 		waiter.giveUp()
 		held.Release()
 		w.Rest()
-		w.Unlock(holder, "the holder")
+		w.MustUnlock(holder, "the holder")
 		w.WaitUntil(func() bool { return len(w.Nodes()) == 0 },
 			"a waiter has given up while the server did not answer, and its node stays when the server answers again: it "+
 				"blocks every contender that comes later; delete it in the goroutine that Lock left behind")
@@ -329,19 +328,19 @@ func silentServer(w *contexts) {
 // answeredTooLate holds back each reply on the way to a free lock in turn, and meanwhile ctx ends. It does so three
 // times for each reply: the second time the first delete of the clean-up is lost, and the third time it fails.
 func answeredTooLate(w *contexts) {
-	for try := 3; w.GoesOn(try); try++ {
+	for try := 3; w.NotPolling(try); try++ {
 		n, lost, fails := try/3, try%3 == 1, try%3 == 2
 		w.Path = fmt.Sprintf("/locktest/%d/lock", try) // its parents are missing each time
 		p := w.contextContender()
-		held := w.Server.HoldReply(stage.Number(p.s, n))
-		w.begin(p)
-		met, op := w.Arrives(held, p.result), stage.LastRequest(p.s, n)
+		held := w.Server.HoldReply(stage.NthRequest(p.s, n))
+		w.beginLock(p)
+		met, op := w.HitOrReturns(held, p.result), stage.RequestKind(p.s, n)
 		p.giveUp()
 		err := w.Result(p.result, i18n.Textf(
 			"the ctx of a contender has ended while the server did not answer its request %d, %v, and its Lock", n, op))
 		if err == nil {
 			held.Release()
-			w.Unlock(p, "a contender that has got the lock though its ctx has ended")
+			w.MustUnlock(p, "a contender that has got the lock though its ctx has ended")
 		} else {
 			w.ErrorIs(err, context.Canceled, "the ctx of a contender has ended, and Lock returns an error that does not wrap ctx.Err()")
 			time.Sleep(late)
@@ -374,10 +373,10 @@ func (w *contexts) notHeldAfterGivingUp(p *contextContender, held *zkserver.Faul
 	held.Release()
 	w.WaitFor(soon, func() bool { return len(failed.Hit()) > 0 }) // unless there is no node
 	w.NotLocked(p, i18n.Textf("Unlock after a Lock that gave up, and whose request %d was answered afterwards,", n))
-	w.begin(p)
+	w.beginLock(p)
 	w.ErrorIs(w.Result(p.result, "Lock with a ctx that has ended"), context.Canceled,
 		"a Lock has given up, and called again with the same ctx, which has ended, it returns no error that wraps ctx.Err()")
-	if ok, _ := w.Try(p, "TryLock after a Lock that gave up"); ok {
+	if ok, _ := w.TryLock(p, "TryLock after a Lock that gave up"); ok {
 		w.Rest()
 		w.NotEmpty(w.NodesOf(p.s),
 			"request %d of a Lock was answered after its ctx had ended, TryLock has got the lock meanwhile, and there is no "+
@@ -391,11 +390,11 @@ func (w *contexts) notHeldAfterGivingUp(p *contextContender, held *zkserver.Faul
 // answeredLate has a reply come late, and ctx goes on.
 func (w *contexts) answeredLate(n int) {
 	p := w.contextContender()
-	time.AfterFunc(late, w.Server.HoldReply(stage.Number(p.s, n)).Release)
-	w.begin(p)
+	time.AfterFunc(late, w.Server.HoldReply(stage.NthRequest(p.s, n)).Release)
+	w.beginLock(p)
 	w.NoError(w.Result(p.result, "Lock, one of whose requests is answered late,"),
 		"request %d of a contender, %v, was answered after %v, its ctx goes on, and Lock fails: only the end of ctx ends "+
-			"its wait", n, stage.LastRequest(p.s, n), late)
+			"its wait", n, stage.RequestKind(p.s, n), late)
 	w.UnlockErr(p, i18n.Same("Unlock")) // a lease may have been lost meanwhile
 	p.s.Conn.Close()
 }
@@ -422,7 +421,7 @@ func givesUpAtOnce(w *contexts) {
 		waiter := w.contextContender()
 		ctx := &endingAtLook{Context: waiter.ctx, end: waiter.giveUp}
 		waiter.ctx = ctx
-		w.begin(waiter)
+		w.beginLock(waiter)
 		w.Waits(waiter.result, waiter.s, "the waiter")
 		// The reply to the holder's delete is kept back, the events are not.
 		held := w.Server.HoldReply(stage.Sent(holderSession, jute.OpDelete))
@@ -436,7 +435,7 @@ func givesUpAtOnce(w *contexts) {
 		err := w.Result(waiter.result, "the ctx of a waiter ends in the instant in which it gets the lock, and its Lock")
 		w.NoError(w.Result(released, "Unlock of the holder"), "Unlock of the holder fails")
 		if err == nil {
-			w.Unlock(waiter, "a contender that got the lock just before its ctx ended")
+			w.MustUnlock(waiter, "a contender that got the lock just before its ctx ended")
 		} else {
 			w.ErrorIs(err, context.Canceled, "the ctx of a waiter has ended, and Lock returns an error that does not wrap ctx.Err()")
 		}

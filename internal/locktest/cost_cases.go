@@ -36,7 +36,7 @@ func WatchesLeft(w *World) {
 	if w.Subject.FindsNode { // its search may leave one, too
 		w.Server.LoseReply(stage.Creates(s))
 	}
-	if _, err := w.Try(other, "TryLock on a held lock"); !errors.Is(err, errors.ErrUnsupported) {
+	if _, err := w.TryLock(other, "TryLock on a held lock"); !errors.Is(err, errors.ErrUnsupported) {
 		w.True(s.Tap.Armed() == 0, "TryLock has returned and has left a watch behind")
 	}
 	w.Expire(hs)
@@ -71,8 +71,8 @@ func WakeUps(w *World) {
 		done := map[int]bool{0: true}
 		for waiting := waiters; waiting > 0; waiting-- {
 			before := Events(sessions, done)
-			w.Unlock(locks[holder], stage.Contender(holder))
-			holder = w.next(results)
+			w.MustUnlock(locks[holder], stage.Contender(holder))
+			holder = w.nextHolder(results)
 			w.Eventually("all others wait again", func() bool { return othersWait(sessions, done, holder) })
 			sent, predicted := int(Events(sessions, done)-before), w.Subject.WakeUps(waiting)
 			wakesAll := sent >= waiting && predicted < waiting
@@ -133,10 +133,10 @@ func requestCount(w *World) {
 		done := make(map[int]bool)
 		for waiting := n - 1; waiting >= 0; waiting-- {
 			w.Eventually("all others wait", func() bool { return othersWait(sessions, done, holder) })
-			w.Unlock(locks[holder], "the holder")
+			w.MustUnlock(locks[holder], "the holder")
 			done[holder] = true
 			if waiting > 0 {
-				holder = w.next(results)
+				holder = w.nextHolder(results)
 			}
 		}
 		requests := stage.RequestsOf(sessions...)

@@ -18,7 +18,7 @@ import (
 // ExpiredWaiter has the session of a waiter end. The error, if there is one, must say so.
 func ExpiredWaiter(w *World) {
 	if err := expiredWaiter(w); err != nil {
-		w.saysWhy(err)
+		w.errorSaysWhy(err)
 	}
 }
 
@@ -31,8 +31,8 @@ func expiredWaiter(w *World) error {
 	w.Renewed(s, "the waiter's client has a new session")
 
 	expired := w.Subject.Expired
-	if w.goesOn(result, s) && expired == nil {
-		w.Unlock(holder, "the holder")
+	if w.waitsAgain(result, s) && expired == nil {
+		w.MustUnlock(holder, "the holder")
 		w.Holds(result, "a waiter whose session has expired, and that has queued again,")
 		w.unlockLast(waiter, it)
 		return nil
@@ -45,21 +45,20 @@ func expiredWaiter(w *World) error {
 		"a waiter's session has expired, and Lock does not say so: its error must wrap one of %v, and is %v", expired, err)
 	w.NotLocked(waiter, "Unlock after a Lock that failed")
 	w.Len(w.Nodes(), 1, "besides the holder's node there is one of a session that has expired, or the holder's has gone")
-	w.Unlock(holder, "the holder")
+	w.MustUnlock(holder, "the holder")
 	w.lockOnce(waiter, "the waiter, in its new session")
 	w.NothingLeft()
 	return err
 }
 
-// goesOn waits until a Lock that was disturbed has returned, or waits on a watch again; it
-// reports whether it waits. A lock may try again some times, with pauses.
-func (w *World) goesOn(result <-chan error, s *Session) bool {
+// waitsAgain waits until a Lock that was disturbed has returned or waits on a watch, and reports whether it waits.
+func (w *World) waitsAgain(result <-chan error, s *Session) bool {
 	pause := stage.Patience
 	if w.Server == nil {
 		pause = time.Second
 	}
 	time.Sleep(pause)
-	w.Await(func() bool { return len(result) > 0 || s.Sleeps() }, "Lock neither returns nor waits on a watch%s")
+	w.WaitOrSayWhy(func() bool { return len(result) > 0 || s.Sleeps() }, "Lock neither returns nor waits on a watch%s")
 	return len(result) == 0
 }
 
@@ -70,7 +69,7 @@ func ClosedWaiter(w *World) {
 	s.Close()
 	w.Rest() // in which Lock may return
 	w.closedGetsNothing(result)
-	w.Unlock(holder, "the holder")
+	w.MustUnlock(holder, "the holder")
 	w.Rest()
 	w.closedGetsNothing(result)
 	w.NothingLeft()
@@ -107,7 +106,7 @@ func UnlockAfterExpiry(w *World) {
 	holder, s := w.holder()
 	w.Expire(s)
 	next, _ := w.Contender()
-	ok, tryErr := w.Try(next, "TryLock after the holder's session has expired")
+	ok, tryErr := w.TryLock(next, "TryLock after the holder's session has expired")
 	if errors.Is(tryErr, errors.ErrUnsupported) {
 		w.MustLock(next, "the next holder")
 	} else {
@@ -115,7 +114,7 @@ func UnlockAfterExpiry(w *World) {
 			"%v", ok, tryErr)
 	}
 	w.expiredUnlock(holder, s, "another contender has the lock")
-	w.Unlock(next, "the new holder")
+	w.MustUnlock(next, "the new holder")
 	w.lockOnce(holder, "the old holder, once more")
 	w.NothingLeft()
 }
@@ -140,11 +139,10 @@ func (w *World) expiredUnlockInTheSameMillisecond() {
 	w.Expire(s)
 	w.Holds(result, "the waiter, after the holder's session has expired,")
 	w.expiredUnlock(holder, s, "another contender, which came in the same millisecond, has the lock")
-	w.Unlock(waiter, "the new holder")
+	w.MustUnlock(waiter, "the new holder")
 }
 
-// expiredUnlockInTheNextSession has the next holder in the client's next session: a node of
-// the client's present session need not be the contender's own.
+// expiredUnlockInTheNextSession has the next holder use the old one's client, whose session is a new one by then.
 func (w *World) expiredUnlockInTheNextSession() {
 	holder, s := w.holder()
 	w.Expire(s)
@@ -152,7 +150,7 @@ func (w *World) expiredUnlockInTheNextSession() {
 	next, _ := w.Contender(s)
 	w.MustLock(next, "the next holder, of the same client")
 	w.expiredUnlock(holder, s, "another contender of the same client has the lock in its next session")
-	w.Unlock(next, "the next holder")
+	w.MustUnlock(next, "the next holder")
 }
 
 // expiredUnlock fails if Unlock of a holder whose session has expired deletes a node.
@@ -191,17 +189,20 @@ func (w *World) spoil(sp spoiler, s *Session, n int) (fault *zkserver.Fault, rel
 	if sp.serverIsAbsent {
 		w.Unreachable(s)
 	}
-	fault = sp.fault(stage.Number(s, n))
+	fault = sp.fault(stage.NthRequest(s, n))
 	if !sp.cleanUpIsLost {
 		return fault, func() {}
 	}
-	lose := []stage.MakeFault{w.Server.LoseRequest, w.Server.LoseReply}[n%2]
+	lose := w.Server.LoseRequest
+	if n%2 == 1 {
+		lose = w.Server.LoseReply
+	}
 	return fault, lose(stage.Sent(s, jute.OpDelete)).Release
 }
 
 // how says what went wrong with the n-th request of a contender.
 func (sp spoiler) how(s *Session, n int) i18n.Text {
-	return i18n.Textf("its request %d, %v, %s", n, stage.LastRequest(s, n), sp.what)
+	return i18n.Textf("its request %d, %v, %s", n, stage.RequestKind(s, n), sp.what)
 }
 
 // mustOutlive reports whether a lock must go on after its n-th request was spoiled.
@@ -209,7 +210,7 @@ func (w *World) mustOutlive(sp spoiler, s *Session, n int) bool {
 	if w.Subject.Requeues {
 		return true
 	}
-	if stage.CreatesNode(stage.LastRequest(s, n)) {
+	if stage.CreatesNode(stage.RequestKind(s, n)) {
 		return sp.onlyBreaks && w.Subject.FindsNode
 	}
 	return sp.onlyBreaks && w.Subject.Retries
@@ -232,23 +233,28 @@ func (w *World) spoilers() []spoiler {
 	return spoilers
 }
 
-// ErrorOnTheWay spoils each request of a waiter in turn.
+// ErrorOnTheWay spoils each request of a waiter in turn, and then has no server be reached when the waiter is woken.
 func ErrorOnTheWay(w *World) {
-	w.spoilLock("the waiter", func() (Lock, *Session) { return w.Contender() }, func(Lock) {}, func(call failedCall) {
-		w.False(call.mustOutlive, "%s, and Lock returns an error: %v", call.how, call.err)
-		w.leavesNothing(call)
-		call.unlockHolder()
-		w.lockOnce(call.contender, "the waiter, once more,")
-		w.NoNodes(i18n.Textf("%s, every contender has let go since, and a node is left: send a delete again if it is lost",
-			call.how))
+	w.spoilLock(spoiledContender{
+		name: "the waiter",
+		open: func() (Lock, *Session) { return w.Contender() },
+		failed: func(call failedCall) {
+			w.False(call.mustOutlive, "%s, and Lock returns an error: %v", call.how, call.err)
+			w.failedCleanly(call)
+			call.unlockHolder()
+			w.lockOnce(call.contender, "the waiter, once more,")
+			w.NoNodes(i18n.Textf("%s, every contender has let go since, and a node is left: send a delete again if it is lost",
+				call.how))
+		},
 	})
+
 	holder, _ := w.holder()
 	waiter, s, result := w.waiter()
-	w.Server.LoseRequest(stage.Number(s, 1))
-	time.AfterFunc(4*time.Second, w.CutOff(w.Server.LoseRequest, s, jute.OpConnect))
-	w.Unlock(holder, "the holder")
+	w.Server.LoseRequest(stage.NthRequest(s, 1))
+	time.AfterFunc(stage.Outage, w.CutOff(w.Server.LoseRequest, s, jute.OpConnect))
+	w.MustUnlock(holder, "the holder")
 	if w.Result(result, "Lock, when no server can be reached for four seconds after it has waited,") == nil {
-		w.Unlock(waiter, "the waiter")
+		w.MustUnlock(waiter, "the waiter")
 		w.Rest()
 		w.NothingLeft()
 		return
@@ -257,44 +263,55 @@ func ErrorOnTheWay(w *World) {
 	w.NotLocked(waiter, "Unlock after a Lock that failed when no server could be reached") // its node may still be there
 }
 
-// spoilLock spoils each request of a Lock in turn, while another contender holds the lock. open
-// makes the contender. If its Lock returns no error, got is called with it, otherwise failed.
-func (w *World) spoilLock(name i18n.Text, open func() (Lock, *Session), got func(l Lock), failed func(call failedCall)) {
+// A spoiledContender is a contender one of whose requests is spoiled, and what a case does when its call has returned.
+type spoiledContender struct {
+	name   i18n.Text               // in messages
+	open   func() (Lock, *Session) // makes it
+	got    func(l Lock)            // is called with a contender that has got the lock; may be nil
+	failed func(call failedCall)   // is called if the call has returned an error
+}
+
+// spoilLock spoils each request of a Lock in turn, while another contender holds the lock.
+func (w *World) spoilLock(c spoiledContender) {
 	for _, sp := range w.spoilers() {
-		for n := 1; w.GoesOn(n); n++ {
+		for n := 1; w.NotPolling(n); n++ {
 			holder, _ := w.holder()
-			waiter, s := open()
+			waiter, s := c.open()
 			fault, release := w.spoil(sp, s, n)
-			result := w.Lock(waiter)
-			spoiled := w.Meets(fault, s, "the request is spoiled, or the waiter waits")
-			waits := !spoiled || w.goesOn(result, s) // otherwise Lock has returned
+			result := w.BeginLock(waiter)
+			spoiled := w.HitOrSleeps(fault, s, "the request is spoiled, or the waiter waits")
+			waits := !spoiled || w.waitsAgain(result, s) // otherwise Lock has returned
 			if waits {
-				w.Unlock(holder, "the holder")
+				w.MustUnlock(holder, "the holder")
 			}
 			err := w.Result(result, i18n.Textf(
-				"Lock of %s, when its request %d %s, and it has tried again and waits, and the holder has let go,", name, n,
+				"Lock of %s, when its request %d %s, and it has tried again and waits, and the holder has let go,", c.name, n,
 				sp.what))
 			how := sp.how(s, n)
 			release()
+
 			if err != nil {
 				unlockHolder := func() {
 					if !waits {
-						w.Unlock(holder, "the holder")
+						w.MustUnlock(holder, "the holder")
 					}
 				}
-				failed(failedCall{contender: waiter, session: s, request: n, how: how,
+				c.failed(failedCall{contender: waiter, session: s, request: n, how: how,
 					mustOutlive: spoiled && w.mustOutlive(sp, s, n), err: err, unlockHolder: unlockHolder})
 				continue
 			}
+
 			w.True(waits,
-				"%s, and Lock of %s returns no error while another contender holds the lock: two holders", how, name)
+				"%s, and Lock of %s returns no error while another contender holds the lock: two holders", how, c.name)
 			met := len(fault.Hit()) > 0
 			fault.Release()
-			got(waiter)
+			if c.got != nil {
+				c.got(waiter)
+			}
 			w.NotEmpty(w.Nodes(),
 				"%s, and Lock has returned without a node, so that the next contender gets in: two holders", how)
-			w.Unlock(waiter, name)
-			w.nothingStays(how)
+			w.MustUnlock(waiter, c.name)
+			w.noNodeStays(how)
 			if met {
 				continue // it has tried again itself
 			}
@@ -302,7 +319,7 @@ func (w *World) spoilLock(name i18n.Text, open func() (Lock, *Session), got func
 			if w.Subject.Queue {
 				atLeast = 2 // a create, and a list of the children
 			}
-			w.True(n > atLeast, "%s sends only %d requests: it cannot have looked for the holder", name, n-1)
+			w.True(n > atLeast, "%s sends only %d requests: it cannot have looked for the holder", c.name, n-1)
 			break // all requests of a Lock have been spoiled
 		}
 	}
@@ -310,8 +327,30 @@ func (w *World) spoilLock(name i18n.Text, open func() (Lock, *Session), got func
 
 // errorInTryLock spoils each request of TryLock on a free lock in turn.
 func errorInTryLock(w *World) {
-	w.Parent()
-	answeredLate := func(s *Session) { time.AfterFunc(6*time.Second, w.Server.HoldReply(stage.Number(s, 1)).Release) }
+	w.MakeParent()
+	w.troubledTryLock()
+	w.tryLockLosesItsCreate()
+	w.tryLockLosesItsDeletes()
+	w.spoilTryLock(spoiledContender{
+		name: it,
+		open: func() (Lock, *Session) { return w.Contender() },
+		failed: func(call failedCall) {
+			w.False(call.mustOutlive, "%s, and TryLock returns an error: %v", call.how, call.err)
+			if slices.Contains(stage.RequestsOf(call.session), jute.OpDelete) {
+				w.lockOnce(call.contender, "it, which has tried before and may still be cleaning up,")
+			}
+			w.failedCleanly(call)
+			w.lockOnce(call.contender, "it, once more,")
+		},
+	})
+}
+
+// longWait is the time for which a client waits for an answer, or loses its requests: its session lives on.
+const longWait = 6 * time.Second
+
+// troubledTryLock has the TryLock of a free lock fail for other reasons than one request.
+func (w *World) troubledTryLock() {
+	answeredLate := func(s *Session) { time.AfterFunc(longWait, w.Server.HoldReply(stage.NthRequest(s, 1)).Release) }
 	admin := w.Session()
 	nodeGoes := func(s *Session) {
 		list := w.Server.Hold(stage.Sent(s, jute.OpGetChildren2))
@@ -320,72 +359,73 @@ func errorInTryLock(w *World) {
 			list.Release()
 		})
 	}
-	for _, trouble := range []func(*Session){w.Unreachable, w.EndsWith, answeredLate, nodeGoes} {
+
+	for _, trouble := range []func(*Session){w.Unreachable, w.SaysExpired, answeredLate, nodeGoes} {
 		l, s := w.Contender()
 		trouble(s)
-		ok, err := w.Try(l, "TryLock, when no server can be reached, its session ends, its create is answered late, or "+
+		ok, err := w.TryLock(l, "TryLock, when no server can be reached, its session ends, its create is answered late, or "+
 			"its node goes,")
 		w.True(ok || err != nil, "no server can be reached, the session ends, the create is answered late, or its node "+
 			"goes, nobody holds the lock, and TryLock returns false and no error: that says that another contender holds it")
 		if ok {
-			w.Unlock(l, it)
+			w.MustUnlock(l, it)
 		}
 		w.WaitUntil(func() bool { return len(w.NodesOf(s)) == 0 }, "TryLock returns the error %v, and its node stays: "+
 			"the answer to its create came six seconds late; delete the node when it comes", err)
 	}
+}
+
+// tryLockLosesItsCreate has a TryLock lose the reply to its create. Another contender of its session holds the lock.
+func (w *World) tryLockLosesItsCreate() {
 	s := w.Ordinary() // it connects again at once
 	locks := w.contenders(2, s)
 	w.MustLock(locks[0], "the holder")
 	held := w.Nodes()
 	w.Server.LoseReply(stage.Creates(s))
-	ok, _ := w.Try(locks[1], "TryLock on a held lock, when the reply to its create is lost,")
+	ok, _ := w.TryLock(locks[1], "TryLock on a held lock, when the reply to its create is lost,")
 	w.False(ok, "the reply to the create of TryLock is lost, and it takes a lock that another contender of its session "+
 		"holds: two holders; a node of your session need not be yours")
 	time.Sleep(stage.Patience) // in which it may clean up
 	w.Has(w.Nodes(), held, "the reply to the create of TryLock is lost, and its clean-up has deleted another contender's "+
 		"node, that of the holder, which has the same session: two holders; a node of your session need not be yours")
 	w.Server.Expire(s.ID)
-	holder, _ := w.holder()
-	l, tries := w.Contender()
-	time.AfterFunc(6*time.Second, w.CutOff(w.Server.LoseRequest, tries, jute.OpDelete))
-	_, err := w.Try(l, "TryLock on a held lock, when each delete is lost for six seconds,")
-	w.Rest()
-	w.True(err != nil || len(w.NodesOf(tries)) == 0, "each delete was lost for six seconds, TryLock on a held lock has returned no "+
-		"error, and its node stays: no error says that nothing is left behind; send a delete again until it is answered")
-	tries.Close()
-	w.Unlock(holder, "the holder")
-	w.spoilTryLock(it, func() (Lock, *Session) { return w.Contender() }, func(call failedCall) {
-		w.False(call.mustOutlive, "%s, and TryLock returns an error: %v", call.how, call.err)
-		if slices.Contains(stage.RequestsOf(call.session), jute.OpDelete) {
-			w.lockOnce(call.contender, "it, which has tried before and may still be cleaning up,")
-		}
-		w.leavesNothing(call)
-		w.lockOnce(call.contender, "it, once more,")
-	})
 }
 
-// spoilTryLock spoils each request of TryLock on a free lock in turn. open makes the contender.
-// If TryLock returns an error, failed is called.
-func (w *World) spoilTryLock(name i18n.Text, open func() (Lock, *Session), failed func(call failedCall)) {
+// tryLockLosesItsDeletes has a TryLock on a held lock lose each delete of its clean-up, for a while.
+func (w *World) tryLockLosesItsDeletes() {
+	holder, _ := w.holder()
+	l, s := w.Contender()
+	time.AfterFunc(longWait, w.CutOff(w.Server.LoseRequest, s, jute.OpDelete))
+	_, err := w.TryLock(l, "TryLock on a held lock, when each delete is lost for six seconds,")
+	w.Rest()
+	w.True(err != nil || len(w.NodesOf(s)) == 0, "each delete was lost for six seconds, TryLock on a held lock has returned no "+
+		"error, and its node stays: no error says that nothing is left behind; send a delete again until it is answered")
+	s.Close()
+	w.MustUnlock(holder, "the holder")
+}
+
+// spoilTryLock spoils each request of TryLock on a free lock in turn.
+func (w *World) spoilTryLock(c spoiledContender) {
 	for _, sp := range w.spoilers() {
-		for n := 1; w.GoesOn(n); n++ {
-			l, s := open()
+		for n := 1; w.NotPolling(n); n++ {
+			l, s := c.open()
 			fault, release := w.spoil(sp, s, n)
-			ok, err := w.Try(l, i18n.Textf("TryLock, when its request %d %s,", n, sp.what))
+			ok, err := w.TryLock(l, i18n.Textf("TryLock, when its request %d %s,", n, sp.what))
 			release()
 			met, how := len(fault.Hit()) > 0, sp.how(s, n)
 			if err != nil {
 				w.False(ok, "TryLock returns true and an error")
-				failed(failedCall{contender: l, session: s, request: n, how: how,
+				c.failed(failedCall{contender: l, session: s, request: n, how: how,
 					mustOutlive: met && w.mustOutlive(sp, s, n), err: err, unlockHolder: func() {}})
 				continue
 			}
+
 			fault.Release()
 			w.True(ok, "TryLock on a free lock returns false and no error, when %s", how)
 			w.NotEmpty(w.Nodes(),
 				"%s, and TryLock returns true without a node, so that the next contender gets in: two holders", how)
-			w.Unlock(l, name)
-			w.nothingStays(how)
+			w.MustUnlock(l, c.name)
+			w.noNodeStays(how)
 			if !met { // else it has tried again itself
 				w.True(n > 1, "TryLock takes a lock without a request")
 				break
@@ -394,23 +434,21 @@ func (w *World) spoilTryLock(name i18n.Text, open func() (Lock, *Session), faile
 	}
 }
 
-// nothingStays fails if a lock that has tried again leaves a node in the end: it may
-// remove in the background what an earlier try has left.
-func (w *World) nothingStays(how i18n.Text) {
+// noNodeStays fails if a lock that has tried again keeps a node, once its work in the background has ended.
+func (w *World) noNodeStays(how i18n.Text) {
 	w.WaitUntil(func() bool { return len(w.Nodes()) == 0 },
 		"%s, the lock has tried again and has been let go, and it leaves a node behind: it blocks every contender that "+
 			"comes later; send a delete again if it is lost, and look for the node of a create whose reply is lost", how)
 }
 
-// leavesNothing fails if a failed call has left a node. A create whose reply was lost is an
-// exception: its node stays until the session ends, and the steps say so.
-func (w *World) leavesNothing(call failedCall) {
+// failedCleanly fails if a failed call has left a node, unless a reply to create was lost: then its session must end.
+func (w *World) failedCleanly(call failedCall) {
 	s, how := call.session, call.how
-	w.saysWhy(call.err)
+	w.errorSaysWhy(call.err)
 	w.NotErrorIs(call.err, zk.ErrNoNode,
 		"%s, no node has gone, and the error says that one has: return the error of the request that failed", how)
 	w.NotLocked(call.contender, i18n.Textf("Unlock after a Lock that failed (%s)", how))
-	if !stage.CreatesNode(stage.LastRequest(s, call.request)) {
+	if !stage.CreatesNode(stage.RequestKind(s, call.request)) {
 		w.WaitUntil(func() bool { return s.Tap.Pending() == 0 && len(w.NodesOf(s)) == 0 },
 			"%s, Lock has failed, and it leaves its node behind: it blocks every contender that comes later; delete the "+
 				"node before you return an error, and send that delete again if it is lost", how)
@@ -427,10 +465,10 @@ func (w *World) namesTheLock(err error) {
 	w.ErrorContains(err, w.Path, "the error does not name the lock: wrap it with the path (fmt.Errorf with %%w)")
 }
 
-// saysWhy fails if the error of a call, one of whose requests has failed or whose watch has ended with an error, wraps
-// none of the client's errors, or does not name the lock. The client has no value for the error of a code that it does
-// not know: that one is recognized by its text.
-func (w *World) saysWhy(err error) {
+// errorSaysWhy is for the error of a call after a request has failed, or a watch has ended with an error. It fails if
+// the error wraps none of the client's errors, or does not name the lock. The client has no value for the error of a
+// code that it does not know: that one is recognized by its text.
+func (w *World) errorSaysWhy(err error) {
 	wrapsOne := slices.ContainsFunc(clientErrors, func(e error) bool { return errors.Is(err, e) })
 	w.True(wrapsOne || strings.Contains(err.Error(), "unknown error"),
 		"a request has failed, or a watch has ended with an event whose Err is set, and the error does not wrap the "+
@@ -440,48 +478,63 @@ func (w *World) saysWhy(err error) {
 
 var clientErrors = []error{zk.ErrConnectionClosed, zk.ErrNoServer, zk.ErrSessionExpired, zk.ErrNoNode, zk.ErrClosing}
 
-// UnlockAgain spoils each request of Unlock in turn. Unlock may try again itself, or
-// return an error, and then it can be called again.
+// UnlockAgain spoils each request of Unlock in turn. Unlock may try again, or return an error and be called again.
 func UnlockAgain(w *World) {
 	away := spoiler{what: "cannot be sent: no server can be reached for four seconds", fault: w.Server.LoseRequest, serverIsAbsent: true}
-	for _, sp := range append(w.spoilers()[:3], away) {
-		for n := 1; w.GoesOn(n); n++ {
-			l, s := w.holder()
-			fault, _ := w.spoil(sp, s, n)
-			err := w.UnlockErr(l, i18n.Same("Unlock"))
-			met := len(fault.Hit()) > 0 || sp.serverIsAbsent && err != nil // what is not sent meets no fault
-			fault.Release()
-			how := i18n.Textf("request %d of Unlock %s", n, sp.what)
-			if err != nil {
-				w.True(met, "Unlock fails, and nothing was wrong: %v", err)
-				w.notErrNotLocked(err, i18n.Textf("%s, and Unlock returns ErrNotLocked, though the holder held the lock until "+
-					"then; a delete that finds no node, after one whose reply was lost, shows that the first has let go", how))
-				w.saysWhy(err)
-				w.Eventually("the client is connected", func() bool { return s.State() == zk.StateHasSession })
-				there := len(w.Nodes()) > 0
-				err = w.UnlockErr(l, "Unlock, called again,")
-				maySayNotLocked := !there && (w.Subject.ErrNotLocked == nil || errors.Is(err, w.Subject.ErrNotLocked))
-				if !maySayNotLocked {
-					w.NoError(err,
-						"%s, and Unlock, called again, cannot delete the node: forget the node only once it has gone", how)
-				}
-			}
-			w.WaitUntil(func() bool { return len(w.Nodes()) == 0 },
-				"%s, Unlock has returned no error, and the node stays: the caller goes on as if the lock were free", how)
-			w.NotLocked(l, "Unlock of a lock that has been let go")
-			if sp.serverIsAbsent || !met {
-				w.True(sp.serverIsAbsent || n > 1, "Unlock sends no request")
-				break
-			}
+	const withCleanUp = 3 // the spoilers after these spoil a clean-up, too, and Unlock has none
+	for _, sp := range append(w.spoilers()[:withCleanUp], away) {
+		for n := 1; w.NotPolling(n) && w.unlockSpoiled(sp, n); n++ {
 		}
 	}
+	w.unlockIsToldOfTheEnd()
+	w.unlockWaitsForItsDelete()
+}
+
+// unlockSpoiled has the n-th request of an Unlock spoiled. It reports whether there may be a next request.
+func (w *World) unlockSpoiled(sp spoiler, n int) (more bool) {
 	l, s := w.holder()
-	w.EndsWith(s)
+	fault, _ := w.spoil(sp, s, n)
+	err := w.UnlockErr(l, i18n.Same("Unlock"))
+	met := len(fault.Hit()) > 0 || sp.serverIsAbsent && err != nil // what is not sent meets no fault
+	fault.Release()
+	how := i18n.Textf("request %d of Unlock %s", n, sp.what)
+
+	if err != nil {
+		w.True(met, "Unlock fails, and nothing was wrong: %v", err)
+		w.notErrNotLocked(err, i18n.Textf("%s, and Unlock returns ErrNotLocked, though the holder held the lock until "+
+			"then; a delete that finds no node, after one whose reply was lost, shows that the first has let go", how))
+		w.errorSaysWhy(err)
+		w.Eventually("the client is connected", func() bool { return s.State() == zk.StateHasSession })
+		there := len(w.Nodes()) > 0
+		err = w.UnlockErr(l, "Unlock, called again,")
+		maySayNotLocked := !there && (w.Subject.ErrNotLocked == nil || errors.Is(err, w.Subject.ErrNotLocked))
+		if !maySayNotLocked {
+			w.NoError(err,
+				"%s, and Unlock, called again, cannot delete the node: forget the node only once it has gone", how)
+		}
+	}
+
+	w.WaitUntil(func() bool { return len(w.Nodes()) == 0 },
+		"%s, Unlock has returned no error, and the node stays: the caller goes on as if the lock were free", how)
+	w.NotLocked(l, "Unlock of a lock that has been let go")
+	more = met && !sp.serverIsAbsent
+	w.True(more || sp.serverIsAbsent || n > 1, "Unlock sends no request")
+	return more
+}
+
+// unlockIsToldOfTheEnd answers the request of an Unlock with the error that the session has ended.
+func (w *World) unlockIsToldOfTheEnd() {
+	l, s := w.holder()
+	w.SaysExpired(s)
 	if w.UnlockErr(l, i18n.Same("Unlock")) == nil {
 		w.Empty(w.Nodes(), "the answer to a request of Unlock is that the session has ended, and Unlock returns no error, while "+
 			"its node is there: the lock was not let go but lost; return an error")
 	}
-	l, s = w.Contender(w.SessionFor(40 * time.Second))
+}
+
+// unlockWaitsForItsDelete leaves the delete of an Unlock without an answer for a while, and then loses it.
+func (w *World) unlockWaitsForItsDelete() {
+	l, s := w.Contender(w.SessionFor(longTimeout))
 	w.MustLock(l, "the holder")
 	held := w.Server.Hold(stage.Sent(s, jute.OpDelete))
 	time.AfterFunc(late, func() { w.Server.Cut(s.ID); held.Release() })

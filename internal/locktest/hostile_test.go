@@ -71,8 +71,7 @@ var hostile = map[string]struct {
 
 var outside = make(chan int) // made outside of every bubble
 
-// TestHostileLocks grades locks that would end the test if their cases ran in its process. At length
-// it asks for every case: each must have a verdict.
+// TestHostileLocks grades locks that would end the test's own process. At length, each case must have a verdict.
 func TestHostileLocks(t *testing.T) {
 	aboutBrokenLocks(t)
 	for name, h := range hostile {

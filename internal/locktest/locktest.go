@@ -127,8 +127,7 @@ type (
 	Lease        = leases.Lease
 )
 
-// Names lists the cases of a suite, in the order in which they run. The
-// suite's functions are not called and may be nil.
+// Names lists the cases of a suite, in the order in which they run. The suite's functions may be nil.
 func Names(s Suite) []string { return s.Plan().Names }
 
 // Groups returns the group of each case of a suite.
@@ -172,8 +171,7 @@ func row[W any](name i18n.Text, g Group, run func(w W), traits ...stage.Trait) T
 	return TestCase[W]{Name: name, Group: g, Run: run, Traits: traits}
 }
 
-// The cases, in the order in which they run: a case comes after those that it
-// builds on, so that the first one that fails explains most.
+// The cases, in their order: each comes after those that it builds on, so that the first that fails explains most.
 var lockCases = []TestCase[*World]{
 	row("the holder has a node and it is ephemeral", Liveness, EphemeralNode, basic),
 	row("can be used again after Unlock", Liveness, reuse, basic),

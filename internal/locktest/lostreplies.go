@@ -51,14 +51,14 @@ var searchForIt = i18n.Text(
 	"the node may be there although create has failed: " +
 		"give each node an id of its own, in its data, and after zk.ErrConnectionClosed look for the node that has it")
 
-// survives waits until a contender has the lock; what says what was lost.
-func (w *World) survives(result <-chan error, what i18n.Text) {
+// locksDespite waits until a contender has the lock although something was lost, which what says.
+func (w *World) locksDespite(result <-chan error, what i18n.Text) {
 	w.NoError(w.Result(result, i18n.Textf("%s, and its Lock", what)), "%s, and Lock returns the error; %s", what, searchForIt)
 }
 
-// oneNode fails if there are more nodes than contenders.
-func (w *World) oneNode(n int, what i18n.Text) {
-	w.True(len(w.Nodes()) <= n,
+// noSecondNode fails if there are more nodes than contenders.
+func (w *World) noSecondNode(contenders int, what i18n.Text) {
+	w.True(len(w.Nodes()) <= contenders,
 		"%s, and the contender has made a second node: the second waits for the first, which nothing deletes; %s", what,
 		searchForIt)
 }
@@ -67,17 +67,21 @@ func replyLost(w *World) {
 	var what = i18n.Text("the reply to create was lost with the connection")
 	l, s := w.Contender()
 	lost := w.Server.LoseReply(stage.Creates(s))
-	result := w.Lock(l)
+	result := w.BeginLock(l)
 	w.Hit(lost, "the contender sends a create")
+
 	made := w.Nodes()
-	w.Await(func() bool { return len(result) > 0 || len(w.Nodes()) > 1 || s.Tap.Armed() > 0 },
+	w.WaitOrSayWhy(func() bool { return len(result) > 0 || len(w.Nodes()) > 1 || s.Tap.Armed() > 0 },
 		"%s, and Lock neither returns nor waits on a watch%s", what)
-	w.oneNode(1, what)
-	w.survives(result, what)
-	w.sameNode(made, what)
+
+	w.noSecondNode(1, what)
+	w.locksDespite(result, what)
+	w.keepsItsNode(made, what)
 	w.unlockLast(l, "the contender whose reply was lost")
 }
 
+// waitersReplyLost loses the reply to a waiter's create. Before the waiter looks for its node, its session gets other
+// nodes, and one of them goes while it looks.
 func waitersReplyLost(w *World) {
 	var what = i18n.Text("the reply to a waiter's create was lost with the connection, " +
 		"and other nodes of its session have ids that begin as its own does")
@@ -86,29 +90,12 @@ func waitersReplyLost(w *World) {
 	l, s := w.Contender()
 	back := w.Server.Hold(stage.Sent(s, jute.OpConnect))
 	w.Server.LoseReply(stage.Creates(s))
-	result := w.Lock(l)
+	result := w.BeginLock(l)
 	w.Hit(back, "the client connects again after the reply to create was lost")
-
-	// Before it looks for its node, the session gets 200 more nodes: a search that looks at a few children only hardly
-	// ever finds the right one. The data of half of them begins as that of its node does, as with ids that are counted.
 	name := w.NodesOf(s)[0]
 	locks := []string{name, w.NodesOf(holderSession)[0], w.NodesOf(middle)[0]}
-	mine, _ := w.Server.Node(name)
-	long, short := append(mine.Data, '0'), []byte("x")                // an id may be any text, of another length, too
-	likeOwn := strings.TrimRight(name[:len(name)-digits], "-") + "0-" // if the id is in the name
-	for range 50 {
-		for _, data := range [][]byte{long, short} {
-			for _, prefix := range []string{w.Path + "/lock-", likeOwn} {
-				w.Aside("create", func() error {
-					_, err := s.Create(prefix, data, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
-					return err
-				})
-			}
-		}
-	}
-	foreign, err := holderSession.Create(w.Path+"/lock-", nil, zk.FlagEphemeralSequential,
-		zk.WorldACL(zk.PermAll)) // of a program that writes no data
-	require.NoError(w, err)
+	similar := w.makeSimilarNodes(s, name)
+	foreign := w.MustCreate(holderSession, w.Path+"/lock-", nil, zk.FlagEphemeralSequential) // of a program that writes no data
 	synctest.Wait()
 
 	// The first node that the search looks at is deleted, unless it is its own.
@@ -116,36 +103,55 @@ func waitersReplyLost(w *World) {
 		return r.Session == s.ID && (r.Op == jute.OpGetData || r.Op == jute.OpExists) && !slices.Contains(locks, r.Path)
 	})
 	back.Release()
-	w.Await(func() bool { return len(result) > 0 || s.Sleeps() || len(looks.Hit()) > 0 },
+	w.WaitOrSayWhy(func() bool { return len(result) > 0 || s.Sleeps() || len(looks.Hit()) > 0 },
 		"%s, and it does not wait on a watch%s", what)
 	if len(looks.Hit()) > 0 {
 		require.NoError(w, holderSession.Delete((<-looks.Hit()).Path, -1))
 	}
 	looks.Release()
-	w.Await(func() bool { return len(result) > 0 || s.Sleeps() }, "%s, and it does not wait on a watch%s", what)
-	w.Goes(middle)
+	w.WaitOrSayWhy(func() bool { return len(result) > 0 || s.Sleeps() }, "%s, and it does not wait on a watch%s", what)
+
+	w.Vanishes(middle)
 	w.staysBehind(result)
 	require.Contains(w, []error{nil, zk.ErrNoNode}, holderSession.Delete(foreign, -1))
 	for _, node := range w.NodesOf(s) {
-		n, _ := w.Server.Node(node)
-		if data := string(n.Data); data == string(long) || data == string(short) {
+		if n, _ := w.Server.Node(node); slices.Contains(similar, string(n.Data)) {
 			require.NoError(w, holderSession.Delete(node, -1))
 		}
 	}
 	w.waitsItsTurn(holder, l, result, nil, what)
 }
 
-// waitsItsTurn fails if a waiter whose create was lost does not wait until the holder lets
-// go, with the node that create has made.
+// makeSimilarNodes makes 200 more nodes of a session, so that a search that looks at a few children only hardly ever
+// finds the right one. The data of half of them begins as that of the session's own node does, as with ids that are
+// counted. It returns their data.
+func (w *World) makeSimilarNodes(s *Session, own string) (data []string) {
+	node, _ := w.Server.Node(own)
+	data = []string{string(node.Data) + "0", "x"}                   // an id may be any text, of another length, too
+	likeOwn := strings.TrimRight(own[:len(own)-digits], "-") + "0-" // if the id is in the name
+	for range 50 {
+		for _, text := range data {
+			for _, prefix := range []string{w.Path + "/lock-", likeOwn} {
+				w.Aside("create", func() error {
+					_, err := s.Create(prefix, []byte(text), zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
+					return err
+				})
+			}
+		}
+	}
+	return data
+}
+
+// waitsItsTurn fails unless a waiter whose create was lost waits for the holder, with the node that create has made.
 func (w *World) waitsItsTurn(holder, waiter Lock, result <-chan error, made []string, what i18n.Text) {
 	if len(result) > 0 {
-		w.survives(result, what)
+		w.locksDespite(result, what)
 		w.Failf("%s, and it has got the lock while another contender holds it: two holders", what)
 	}
-	w.oneNode(2, what)
-	w.sameNode(made, what)
-	w.Unlock(holder, "the holder")
-	w.survives(result, what)
+	w.noSecondNode(2, what)
+	w.keepsItsNode(made, what)
+	w.MustUnlock(holder, "the holder")
+	w.locksDespite(result, what)
 	w.unlockLast(waiter, "the waiter")
 }
 
@@ -154,11 +160,11 @@ func createLost(w *World) {
 	for range 2 { // the parents are missing, and then they are there
 		l, s := w.Contender()
 		w.Server.LoseRequest(stage.Creates(s))
-		err := w.Result(w.Lock(l), i18n.Textf("%s, and Lock", what))
+		err := w.Result(w.BeginLock(l), i18n.Textf("%s, and Lock", what))
 		w.NoError(err, "%s, and Lock returns the error: look for the node, and if it is not there, create it", what)
 		w.NotEmpty(w.Nodes(),
 			"%s, and Lock has returned without a node, so that the next contender gets in: two holders", what)
-		w.oneNode(1, what)
+		w.noSecondNode(1, what)
 		w.unlockLast(l, "the contender whose create was lost")
 	}
 }
@@ -167,7 +173,8 @@ func createLost(w *World) {
 // lock that takes the first that may be its own errs sooner or later.
 func eachFindsItsOwn(w *World) {
 	w.idsDiffer()
-	const n = 12
+
+	const n = 12 // contenders
 	var what = i18n.Text("the replies to the creates of a session's contenders were lost")
 	var own = i18n.Text("the session's node need not be the contender's own: look for an id that only this create has")
 	s := w.Session()
@@ -177,12 +184,12 @@ func eachFindsItsOwn(w *World) {
 		l, _ := w.Contender(s)
 		w.Server.LoseReply(stage.Creates(s))
 		locks = append(locks, l)
-		results = append(results, w.Lock(l))
+		results = append(results, w.BeginLock(l))
 		if i == 0 {
-			w.survives(results[0], what)
+			w.locksDespite(results[0], what)
 		}
 		time.Sleep(stage.Patience) // afterwards it waits
-		w.oneNode(i+1, what)
+		w.noSecondNode(i+1, what)
 	}
 	for i, l := range locks {
 		for j := i + 1; j < n; j++ {
@@ -205,8 +212,8 @@ func (w *World) idsDiffer() {
 	s, seen := w.Session(), make(map[string]bool)
 	for range 150 {
 		locks := []Lock{w.Subject.New(s.Conn, w.Path), w.Subject.New(s.Conn, w.Path)}
-		results := []<-chan error{w.Lock(locks[0]), w.Lock(locks[1])} // at the same instant
-		time.Sleep(time.Second + 1234567*time.Nanosecond)             // clocks differ
+		results := []<-chan error{w.BeginLock(locks[0]), w.BeginLock(locks[1])} // at the same instant
+		time.Sleep(time.Second + 1234567*time.Nanosecond)                       // clocks differ
 		for _, name := range w.NodesOf(s) {
 			node, _ := w.Server.Node(name)
 			id := name[:len(name)-digits] + string(node.Data)
@@ -216,7 +223,7 @@ func (w *World) idsDiffer() {
 			seen[id] = true
 		}
 		for range locks {
-			w.Unlock(locks[w.next(results)], it)
+			w.MustUnlock(locks[w.nextHolder(results)], it)
 		}
 	}
 }
@@ -226,23 +233,26 @@ func twoRepliesLost(w *World) {
 	// Each create that is sent again is lost in its turn, for half a minute.
 	lost := w.Server.LoseRequest(stage.Creates(s)).Every()
 	time.AfterFunc(30*time.Second, func() { w.Server.LoseReply(stage.Creates(s)); lost.Release() })
-	w.survives(w.Lock(l), "create was lost, and the reply to the next one, too,")
+	w.locksDespite(w.BeginLock(l), "create was lost, and the reply to the next one, too,")
 	w.Len(w.Nodes(), 1,
 		"create was lost, then the reply to the next one, and there is not exactly one node: each create needs the search")
 	w.unlockLast(l, "the contender")
 }
 
+// tryLocksReplyLost loses the reply to the create of a TryLock: of a free lock, and then of one that is held, when the
+// search for the node is lost for a while, too.
 func tryLocksReplyLost(w *World) {
 	l, s := w.Contender()
 	w.Server.LoseReply(stage.Creates(s))
-	ok, err := w.Try(l, "TryLock, when the reply to its create is lost,")
+	ok, err := w.TryLock(l, "TryLock, when the reply to its create is lost,")
 	w.NoError(err, "the reply to the create of TryLock was lost, and TryLock returns the error; %s", searchForIt)
 	w.True(ok, "the reply to the create of TryLock was lost, the lock was free, and TryLock returns false")
 	w.Len(w.Nodes(), 1, "the reply to the create of TryLock was lost, and there is not exactly one node")
+
 	other, otherSession := w.Contender()
 	w.Server.LoseReply(stage.Creates(otherSession))
 	time.AfterFunc(30*time.Second, w.CutOff(w.Server.LoseRequest, otherSession, jute.OpSync, jute.OpGetChildren2))
-	ok, err = w.Try(other, "TryLock on a held lock, when the reply to its create is lost,")
+	ok, err = w.TryLock(other, "TryLock on a held lock, when the reply to its create is lost,")
 	w.NoError(err, "the reply to the create of TryLock was lost, and TryLock returns the error; %s", searchForIt)
 	w.False(ok,
 		"the reply to the create of TryLock was lost, and it takes a lock that another contender holds: two holders")
@@ -251,47 +261,48 @@ func tryLocksReplyLost(w *World) {
 	w.unlockLast(l, "the holder")
 }
 
-// sameNode fails if the node that create has made is not there any more.
-func (w *World) sameNode(made []string, what i18n.Text) {
+// keepsItsNode fails if the node that create has made is not there any more.
+func (w *World) keepsItsNode(made []string, what i18n.Text) {
 	w.Has(w.Nodes(), made,
 		"%s, and Lock has made another node in place of the one that was there: it has lost its place in the queue to "+
 			"all that have come since", what)
 }
 
-// longOutage keeps the client from any server for most of the time that its session lives without it: 40 s is the
-// longest that a server agrees to by default. The client's requests fail with zk.ErrNoServer meanwhile.
+// longOutage keeps the client from any server for most of the time that its session lives without it. The client's
+// requests fail with zk.ErrNoServer meanwhile.
 func longOutage(w *World) {
+	var what = i18n.Text("the reply to create was lost, no server could be reached for half a minute, " +
+		"and then each request was lost for two")
 	holder, _ := w.holder()
-	l, s := w.Contender(w.SessionFor(40 * time.Second))
+	l, s := w.Contender(w.SessionFor(longTimeout))
 	lost := w.Server.LoseReply(stage.Creates(s))
 	back := w.CutOff(w.Server.LoseRequest, s, jute.OpConnect) // each handshake is lost
-	result := w.Lock(l)
+	result := w.BeginLock(l)
 	w.Hit(lost, "the contender sends a create")
 	made := w.Nodes()
 	time.Sleep(30 * time.Second)
 	back()
+
 	back = w.CutOff(w.Server.LoseRequest, s, jute.OpSync, jute.OpGetChildren2, jute.OpGetData, jute.OpExists)
 	time.Sleep(2 * time.Minute)
 	back()
-	var what = i18n.Text("the reply to create was lost, no server could be reached for half a minute, " +
-		"and then each request was lost for two")
-	// A lock may try again with longer and longer pauses.
-	w.WaitFor(10*time.Minute, func() bool { return len(result) > 0 || s.Sleeps() })
+	const patience = 10 * time.Minute // a lock may try again with longer and longer pauses
+	w.WaitFor(patience, func() bool { return len(result) > 0 || s.Sleeps() })
 	w.waitsItsTurn(holder, l, result, made, what)
 }
 
 // searchLost loses each request of the search in turn, and then its reply.
 func searchLost(w *World) {
-	for n := 2; w.GoesOn(n); n++ { // request 1 is the create
+	for n := 2; w.NotPolling(n); n++ { // request 1 is the create
 		more := false // there may be an n-th request
 		for _, lose := range []stage.MakeFault{w.Server.LoseRequest, w.Server.LoseReply} {
 			holder, _ := w.holder()
 			l, s := w.Contender()
 			w.Server.LoseReply(stage.Creates(s))
-			fault := lose(stage.Number(s, n))
-			result := w.Lock(l)
+			fault := lose(stage.NthRequest(s, n))
+			result := w.BeginLock(l)
 			what := i18n.Text("the reply to create was lost, and then a request of the search for the node")
-			w.Await(func() bool { return len(result) > 0 || s.Sleeps() }, "%s, and it does not wait on a watch%s", what)
+			w.WaitOrSayWhy(func() bool { return len(result) > 0 || s.Sleeps() }, "%s, and it does not wait on a watch%s", what)
 			hit := len(fault.Hit()) > 0
 			fault.Release()
 			// When Lock knows the name of its node, it may return an error, as in step 3: it can delete the node.
@@ -300,15 +311,15 @@ func searchLost(w *World) {
 				w.HasError(err, "a waiter has got the lock while another contender holds it: two holders")
 				w.WaitUntil(func() bool { return len(w.Nodes()) == 1 },
 					"%s (request %d, %v), and Lock returns the error: the node is still there, and blocks every contender that "+
-						"comes later; search until there is an answer, or the session has ended: %v", what, n, stage.LastRequest(s, n), err)
+						"comes later; search until there is an answer, or the session has ended: %v", what, n, stage.RequestKind(s, n), err)
 				w.True(hit, "%s, and Lock returns the error: %v", what, err)
-				w.Unlock(holder, "the holder")
+				w.MustUnlock(holder, "the holder")
 				more = true
 				continue
 			}
-			w.oneNode(2, what)
-			w.Unlock(holder, "the holder")
-			w.survives(result, what)
+			w.noSecondNode(2, what)
+			w.MustUnlock(holder, "the holder")
+			w.locksDespite(result, what)
 			w.unlockLast(l, "the waiter")
 			more = more || hit
 		}
@@ -327,31 +338,36 @@ func syncFirst(w *World) {
 	require.NoError(w, err)
 	l, s := w.Contender()
 	w.Server.LoseRequest(stage.Creates(s))
-	result := w.Lock(l)
+	result := w.BeginLock(l)
 	w.Waits(result, s, "the contender whose create was lost")
-	synced, looked := false, false
-	for _, op := range stage.RequestsOf(s)[1:] {
-		if stage.CreatesNode(op) {
-			break
-		}
-		synced = synced || op == jute.OpSync
-		looked = looked || synced && op == jute.OpGetChildren2
-	}
-	w.True(synced,
-		"create was lost, and another one is sent without a sync before: the server that the client is connected to now "+
-			"may not have the node of the first yet; call Sync, then Children, before you create again")
-	w.True(looked,
-		"create was lost, and another one is sent without a look at the children after the sync: call Sync, then "+
-			"Children, before you create again")
-	w.Unlock(holder, "the holder")
-	w.survives(result, "create was lost")
+	w.searchesBeforeTheNextCreate(stage.RequestsOf(s)[1:]) // without the create that was lost
+
+	w.MustUnlock(holder, "the holder")
+	w.locksDespite(result, "create was lost")
 	require.NoError(w, holderSession.Delete(secret, -1))
 	w.unlockLast(l, it)
+
 	w.DeleteParent(holderSession)
-	w.Parent()
+	w.MakeParent()
 	w.Server.LoseReply(stage.Creates(s))
-	w.survives(w.Lock(l), "the parent has been made again, where the numbers begin at 0, and the reply to create was lost")
+	w.locksDespite(w.BeginLock(l), "the parent has been made again, where the numbers begin at 0, and the reply to create was lost")
 	w.unlockLast(l, it)
+}
+
+// searchesBeforeTheNextCreate fails unless requests have a sync, and then a list of the children, before a create.
+func (w *World) searchesBeforeTheNextCreate(requests []jute.Op) {
+	create := slices.IndexFunc(requests, stage.CreatesNode)
+	if create < 0 {
+		create = len(requests)
+	}
+	search := requests[:create]
+	sync := slices.Index(search, jute.OpSync)
+	w.True(sync >= 0,
+		"create was lost, and another one is sent without a sync before: the server that the client is connected to now "+
+			"may not have the node of the first yet; call Sync, then Children, before you create again")
+	w.True(slices.Contains(search[sync:], jute.OpGetChildren2),
+		"create was lost, and another one is sent without a look at the children after the sync: call Sync, then "+
+			"Children, before you create again")
 }
 
 // anothersCopy puts a node of another session, with the same data, in the place of the one that a lost create has made.
@@ -360,15 +376,14 @@ func anothersCopy(w *World) {
 	admin := w.Session()
 	w.Server.LoseReply(stage.Creates(s))
 	held := w.Server.Hold(stage.Sent(s, jute.OpGetChildren2))
-	result := w.Lock(l)
+	result := w.BeginLock(l)
 	w.Hit(held, "the contender that never got the reply to its create looks for its node among the children")
 	w.Len(w.Nodes(), 1, "create has made a node, and there is not exactly one")
 	node, _ := w.Server.Node(w.NodesOf(s)[0])
 	require.NoError(w, admin.Delete(w.NodesOf(s)[0], -1))
-	theirs, err := admin.Create(w.Path+"/lock-", node.Data, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
-	require.NoError(w, err)
+	theirs := w.MustCreate(admin, w.Path+"/lock-", node.Data, zk.FlagEphemeralSequential)
 	held.Release()
-	w.Await(func() bool { return len(result) > 0 || s.Sleeps() }, "another session has a node with the same data%s")
+	w.WaitOrSayWhy(func() bool { return len(result) > 0 || s.Sleeps() }, "another session has a node with the same data%s")
 	if len(result) > 0 {
 		w.NoError(<-result, "another session has a node with the same data, and Lock fails; make another node")
 		w.Failf(
@@ -376,7 +391,7 @@ func anothersCopy(w *World) {
 				"its own: it has the lock without a node of its own: two holders; compare the node's EphemeralOwner with conn.SessionID()")
 	}
 	require.NoError(w, admin.Delete(theirs, -1))
-	w.survives(result, "the reply to create was lost")
+	w.locksDespite(result, "the reply to create was lost")
 	w.unlockLast(l, "it, once the other session's node has gone,")
 }
 
@@ -394,19 +409,20 @@ func sessionEndsBeforeSearch(w *World) {
 			w.Server.Fail(jute.ErrSessionExpired, func(r zkserver.Request) bool { return r.Op == jute.OpSync })
 		}
 		w.Server.LoseReply(func(r zkserver.Request) bool { return stage.CreatesNode(r.Op) })
-		result := w.Lock(l)
+		result := w.BeginLock(l)
 		time.Sleep(time.Second) // until create is sent, or waits
 		w.Server.Expire(s.ID)
 		back.Release()
+
 		err := w.Result(result, "the session has ended after the reply to create was lost, and Lock")
 		if err != nil { // Lock may return an error, or lock in the new session
-			w.saysWhy(err)
+			w.errorSaysWhy(err)
 			w.NotLocked(l, "Unlock after a Lock that failed")
 		} else {
 			w.Len(w.Nodes(), 1,
 				"the session has ended after the reply to create was lost, its node has gone with it, and Lock returns without "+
 					"another, so that the next contender gets in: two holders")
-			w.Unlock(l, "the contender, in its new session,")
+			w.MustUnlock(l, "the contender, in its new session,")
 		}
 		time.Sleep(stage.Patience) // by then the client has a new session
 		w.NothingLeft()

@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"errors"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -18,8 +19,7 @@ type OwnersSubject struct {
 	Open func(conn *zk.Conn, path string) func(name string) Lock
 	// Nobody makes a Mutex that is called with nil for the owner. If it is nil, that case is skipped.
 	Nobody func(conn *zk.Conn, path string) Lock
-	// Other makes a Mutex for another lock, at path, and returns it as the owner of l uses it. If it is nil,
-	// that case is skipped.
+	// Other makes a Mutex for another lock, at path, as the owner of l uses it. If it is nil, that case is skipped.
 	Other func(l Lock, conn *zk.Conn, path string) Lock
 	// ErrNotOwner is what Unlock returns, or wraps, if the owner does not hold the lock, or does not hold it any more.
 	ErrNotOwner error
@@ -86,26 +86,32 @@ func (w *owners) mutex() (open func(name string) Lock, s *Session) {
 	return w.subject.Open(s.Conn, w.Path), s
 }
 
-// times fails unless an owner holds the lock n times, where the subject can tell.
-func (w *owners) times(n int, l Lock, when i18n.Text) {
+// holdsTimes fails unless an owner holds the lock n times, where the subject can tell.
+func (w *owners) holdsTimes(n int, l Lock, when i18n.Text) {
 	if w.subject.Holds != nil {
 		w.Equal(n, w.subject.Holds(l), "Holds is wrong, %s", when)
 	}
 }
 
-// tryLock fails unless TryLock returns at once, and returns want.
-func (w *owners) tryLock(want bool, l Lock, name i18n.Text) {
-	ok, err := w.Try(l, i18n.Textf("TryLock of %s", name))
-	w.NoError(err, "TryLock of %s fails", name)
-	if want {
-		w.True(ok, "TryLock of %s returns false, and no other owner holds the lock", name)
-	} else {
-		w.False(ok, "TryLock of %s returns true, and it does not get the lock: two holders", name)
-	}
+// tryLockGets fails unless TryLock returns true.
+func (w *owners) tryLockGets(l Lock, name i18n.Text) {
+	w.True(w.tryLockReturns(l, name), "TryLock of %s returns false, and no other owner holds the lock", name)
 }
 
-// notOwner fails if Unlock is anything but ErrNotOwner.
-func (w *owners) notOwner(l Lock, name i18n.Text) {
+// tryLockIsRefused fails unless TryLock returns false.
+func (w *owners) tryLockIsRefused(l Lock, name i18n.Text) {
+	w.False(w.tryLockReturns(l, name), "TryLock of %s returns true, and it does not get the lock: two holders", name)
+}
+
+// tryLockReturns calls TryLock, which must return at once, and without an error.
+func (w *owners) tryLockReturns(l Lock, name i18n.Text) bool {
+	ok, err := w.TryLock(l, i18n.Textf("TryLock of %s", name))
+	w.NoError(err, "TryLock of %s fails", name)
+	return ok
+}
+
+// unlockIsRefused fails if Unlock is anything but ErrNotOwner.
+func (w *owners) unlockIsRefused(l Lock, name i18n.Text) {
 	err := w.UnlockErr(l, i18n.Textf("Unlock by %s", name))
 	w.HasError(err, "Unlock by %s returns no error, though it does not hold the lock: return ErrNotOwner", name)
 	if w.subject.ErrNotOwner != nil {
@@ -113,10 +119,10 @@ func (w *owners) notOwner(l Lock, name i18n.Text) {
 	}
 }
 
-// queues calls Lock in a goroutine of its own, and waits until the queue has n nodes and the caller waits. If
-// owners share a node, there may be one fewer.
-func (w *owners) queues(l Lock, s *Session, n int, name i18n.Text) <-chan error {
-	result := w.Lock(l)
+// waitsAtPlace calls Lock in a goroutine of its own. It returns once the caller waits and the queue has so many nodes
+// that the caller's is at this place: the holder's is at place 1. If owners share a node, there may be one fewer.
+func (w *owners) waitsAtPlace(place int, l Lock, s *Session, name i18n.Text) <-chan error {
+	result := w.BeginLock(l)
 	look := w.Session()
 	w.Eventually(i18n.Textf("%s is in the queue", name), func() bool {
 		if len(result) > 0 {
@@ -125,8 +131,54 @@ func (w *owners) queues(l Lock, s *Session, n int, name i18n.Text) <-chan error 
 		}
 		nodes, _, err := look.Children(w.Path)
 		require.NoError(w, err)
-		return len(nodes) == n || w.subject.Shared && len(nodes) == n-1
+		return len(nodes) == place || w.subject.Shared && len(nodes) == place-1
 	})
 	w.Waits(result, s, name)
 	return result
+}
+
+// A doubleLock locks and unlocks two times in place of once.
+type doubleLock struct{ once Lock }
+
+func (l doubleLock) Lock() error            { return errors.Join(l.once.Lock(), l.once.Lock()) }
+func (l doubleLock) TryLock() (bool, error) { return l.once.TryLock() }
+func (l doubleLock) Unlock() error          { return errors.Join(l.once.Unlock(), l.once.Unlock()) }
+
+// makeQueue makes the parent of the queue, so that the next create is that of a contender's node.
+func (w *owners) makeQueue(l Lock) {
+	w.lockOnce(l, "a first owner")
+	time.Sleep(w.Keeps)
+}
+
+// spoiledOwner is an owner of a new Mutex each time; open makes another owner of the latest one.
+func (w *owners) spoiledOwner() (_ spoiledContender, open func(name string) Lock) {
+	var latest func(name string) Lock
+	return spoiledContender{name: "the owner", open: func() (_ Lock, s *Session) {
+		latest, s = w.mutex()
+		return latest("owner"), s
+	}}, func(name string) Lock { return latest(name) }
+}
+
+// cleanBooks fails if an owner whose call has failed is taken for the holder, or for anything
+// else than a new owner. another is an owner of the same Mutex.
+func (w *owners) cleanBooks(call failedCall, another Lock) {
+	owner, s, how := call.contender, call.session, call.how
+	w.holdsTimes(0, owner, i18n.Textf("after a Lock that failed: %s", how))
+	w.Eventually("the owner's client is connected", func() bool { return s.State() == zk.StateHasSession })
+	if ok, _ := w.TryLock(owner, "TryLock of an owner whose Lock has failed"); ok {
+		w.True(len(w.NodesOf(s)) > 0, "the owner's Lock has failed (%s), and it is in the books: it locks again without "+
+			"a node, so that the next contender gets in: two holders", how)
+		w.MustUnlock(owner, it)
+	}
+	w.failedCleanly(call)
+	result := w.BeginLock(another)
+	call.unlockHolder()
+	w.Holds(result, i18n.Textf("another owner, after one has failed to lock (%s),", how))
+	w.tryLockIsRefused(owner, i18n.Textf("an owner whose Lock has failed (%s) while another one holds the lock", how))
+	w.unlockIsRefused(owner, i18n.Textf("an owner whose Lock has failed (%s)", how))
+	w.MustUnlock(another, "the other owner")
+	w.MustLock(owner, i18n.Textf("the owner whose Lock has failed (%s), once more,", how))
+	w.holdsTimes(1, owner, "after a Lock that failed and one that did not")
+	w.MustUnlock(owner, it)
+	w.NoNodes("every owner has let go, and a node is left")
 }

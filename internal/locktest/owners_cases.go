@@ -1,7 +1,6 @@
 package locktest
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -23,14 +22,18 @@ func lockAgain(w *owners) {
 	owner := open("owner")
 	w.MustLock(owner, "the owner")
 	w.Eventually("all requests of Lock are answered", func() bool { return s.Tap.Pending() == 0 })
+
 	before := len(stage.RequestsOf(s))
 	w.MustLock(owner, "the owner, which holds the lock already,")
-	w.tryLock(true, owner, "the owner, which holds the lock already,")
-	w.times(3, owner, "after a Lock, a Lock and a TryLock")
-	w.Unlock(owner, "the owner, which has locked three times,")
-	w.Unlock(owner, "the owner, which has locked three times and unlocked once,")
-	w.times(1, owner, "after three Locks and two Unlocks")
+
+	w.tryLockGets(owner, "the owner, which holds the lock already,")
+	w.holdsTimes(3, owner, "after a Lock, a Lock and a TryLock")
+
+	w.MustUnlock(owner, "the owner, which has locked three times,")
+	w.MustUnlock(owner, "the owner, which has locked three times and unlocked once,")
+	w.holdsTimes(1, owner, "after three Locks and two Unlocks")
 	w.Len(stage.RequestsOf(s), before, "an owner that holds the lock locks again, and asks the server: count in memory")
+
 	if !w.subject.Requeues { // a lock with a lease may be lost meanwhile
 		w.Unreachable(s)
 		w.lockOnce(owner, "the owner, which holds the lock already, and whose client is not connected,")
@@ -45,24 +48,28 @@ func lastUnlock(w *owners) {
 	stranger, _ := w.Contender()
 	for range 2 { // the second time all must be as if there had been no first
 		w.MustLock(owner, "the owner")
+
 		nodes := w.Nodes()
 		w.Len(nodes, 1, "an owner that holds the lock must have one node")
+
 		w.MustLock(owner, "the owner, for the second time")
 		w.MustLock(owner, "the owner, for the third time")
 		w.Equal(nodes, w.Nodes(), "an owner that locks three times must have one node, the one that it has made first")
+
 		for i := range 2 {
-			w.Unlock(owner, "the owner")
+			w.MustUnlock(owner, "the owner")
 			w.Equal(nodes, w.Nodes(), "after 3 Locks and %d Unlocks the owner still holds the lock, and its node has gone, "+
 				"so that the next contender gets in: two holders; delete it with the last Unlock", i+1)
-			w.tryLock(false, another, "another owner, after too few Unlocks,")
-			w.tryLock(false, stranger, "a stranger, after too few Unlocks,")
+			w.tryLockIsRefused(another, "another owner, after too few Unlocks,")
+			w.tryLockIsRefused(stranger, "a stranger, after too few Unlocks,")
 		}
-		w.Unlock(owner, "the owner, for the last time,")
+
+		w.MustUnlock(owner, "the owner, for the last time,")
 		w.NoNodes("the owner has unlocked as often as it has locked, and its node is still there: " +
 			"delete it with the last Unlock")
-		w.times(0, owner, "after the last Unlock")
-		w.tryLock(true, another, "another owner, after the last Unlock,")
-		w.Unlock(another, "the other owner")
+		w.holdsTimes(0, owner, "after the last Unlock")
+		w.tryLockGets(another, "another owner, after the last Unlock,")
+		w.MustUnlock(another, "the other owner")
 	}
 
 	const many, goroutines = 70_000, 4 // more than 16 bits can count
@@ -76,8 +83,8 @@ func lastUnlock(w *owners) {
 			w.NoError(w.Result(result, it), "one of %d Locks of an owner, or of as many Unlocks, fails", many)
 		}
 	}
-	w.times(1, owner, "after goroutines of the holder have locked and unlocked: two of them may have counted at once")
-	w.tryLock(false, another, i18n.Textf("another owner, before the last of %d Unlocks,", many))
+	w.holdsTimes(1, owner, "after goroutines of the holder have locked and unlocked: two of them may have counted at once")
+	w.tryLockIsRefused(another, i18n.Textf("another owner, before the last of %d Unlocks,", many))
 	w.unlockLast(owner, "the owner, for the last time,")
 }
 
@@ -85,25 +92,30 @@ func anotherOwner(w *owners) {
 	open, s := w.mutex()
 	a, b, c := open("a"), open("b"), open("c")
 	stranger, strangerSession := w.Contender()
+
 	w.MustLock(a, "the first owner")
-	resultB := w.queues(b, s, 2, "the second owner")
-	resultS := w.queues(stranger, strangerSession, 3, "a stranger")
-	resultC := w.queues(c, s, 4, "the third owner")
-	w.times(0, b, "while it waits")
+	resultB := w.waitsAtPlace(2, b, s, "the second owner")
+	resultS := w.waitsAtPlace(3, stranger, strangerSession, "a stranger")
+	resultC := w.waitsAtPlace(4, c, s, "the third owner")
+
+	w.holdsTimes(0, b, "while it waits")
 	w.MustLock(a, "the first owner, while others wait,")
-	w.Unlock(a, "the first owner, which has locked twice,")
+	w.MustUnlock(a, "the first owner, which has locked twice,")
 	w.Len(w.Nodes(), 4, "an owner has locked twice and unlocked once, and its node has gone: the next contender gets "+
 		"in while it holds the lock: two holders; count, and delete the node with the last Unlock")
 	w.Waits(resultB, s, "the second owner")
-	w.Unlock(a, "the first owner")
+
+	w.MustUnlock(a, "the first owner")
 	w.Holds(resultB, "the second owner, whose turn it is,")
-	w.times(1, b, "after its turn has come")
+	w.holdsTimes(1, b, "after its turn has come")
 	w.Waits(resultS, strangerSession, "a stranger that came after the second owner")
 	w.Waits(resultC, s, "the third owner")
-	w.Unlock(b, "the second owner")
+
+	w.MustUnlock(b, "the second owner")
 	w.Holds(resultS, "a stranger, whose turn it is,")
 	w.Waits(resultC, s, "the third owner, which came after a stranger,")
-	w.Unlock(stranger, "the stranger")
+
+	w.MustUnlock(stranger, "the stranger")
 	w.Holds(resultC, "the third owner")
 	w.unlockLast(c, "the third owner")
 }
@@ -112,21 +124,16 @@ func equalNames(w *owners) {
 	open, s := w.mutex()
 	a, b := open("worker"), open("worker")
 	w.MustLock(a, "the first of two owners with one name")
-	w.tryLock(false, b, "the second of two owners with one name")
-	w.notOwner(b, "the second of two owners with one name")
-	result := w.queues(b, s, 2, "the second of two owners with one name")
-	w.Unlock(a, "the first owner")
+
+	w.tryLockIsRefused(b, "the second of two owners with one name")
+	w.unlockIsRefused(b, "the second of two owners with one name")
+	result := w.waitsAtPlace(2, b, s, "the second of two owners with one name")
+
+	w.MustUnlock(a, "the first owner")
 	w.Holds(result, "the second")
-	w.notOwner(a, "the first, which has let go,")
+	w.unlockIsRefused(a, "the first, which has let go,")
 	w.unlockLast(b, "the second")
 }
-
-// A doubleLock locks and unlocks two times in place of once.
-type doubleLock struct{ once Lock }
-
-func (l doubleLock) Lock() error            { return errors.Join(l.once.Lock(), l.once.Lock()) }
-func (l doubleLock) TryLock() (bool, error) { return l.once.TryLock() }
-func (l doubleLock) Unlock() error          { return errors.Join(l.once.Unlock(), l.once.Unlock()) }
 
 func manyOwners(w *owners) {
 	open, _ := w.mutex()
@@ -184,48 +191,26 @@ func manyGoroutines(w *owners) {
 	w.NothingLeft()
 }
 
-// queueNode makes the parent of the queue, so that the next create is that of a contender's node.
-func (w *owners) queueNode(l Lock) {
-	w.lockOnce(l, "a first owner")
-	time.Sleep(w.Keeps)
-}
-
+// lockAtOnce has goroutines of an owner lock before its node is made, while it waits, and while another one tries.
 func lockAtOnce(w *owners) {
 	open, s := w.mutex()
-	owner := open("owner")
-	w.queueNode(owner)
-	held := w.Server.Hold(stage.Creates(s))
-	first := w.Lock(owner)
-	w.Hit(held, "the request is sent")
-	second, third := w.Lock(owner), w.Lock(owner)
-	synctest.Wait()
-	w.times(0, owner, "while its first Lock is under way")
-	held.Release()
-	w.Holds(first, "the first goroutine")
-	w.Holds(second, "the second goroutine of the same owner")
-	w.Holds(third, "the third goroutine of the same owner")
-	w.Len(w.Nodes(), 1, "two goroutines of one owner that lock at once make two nodes: it waits for itself")
-	w.times(3, owner, "after its goroutines have locked")
-	w.Unlock(owner, "one goroutine")
-	w.Unlock(owner, "one goroutine")
-	w.Len(w.Nodes(), 1, "one goroutine of two has unlocked, and the node has gone, so that the next contender gets "+
-		"in: two holders")
-	w.unlockLast(owner, "the other goroutine")
+	owner, another := open("owner"), open("another")
+	w.makeQueue(owner)
+	w.lockBeforeTheNode(owner, s)
 
 	// Two goroutines of each of two owners wait: the first that gets the lock wakes the other one of its owner.
-	another := open("another")
 	holder, _ := w.holder()
 	var results []<-chan error
 	for _, l := range []Lock{owner, another, another, owner} {
-		results = append(results, w.Lock(l))
+		results = append(results, w.BeginLock(l))
 		w.Rest()
 	}
-	w.Unlock(holder, "the holder")
+	w.MustUnlock(holder, "the holder")
 	bothHold := func(l Lock, first, second <-chan error) {
 		w.Holds(first, "a goroutine of the owner whose turn it is")
 		w.Holds(second, "a goroutine of the owner whose turn it is")
-		w.Unlock(l, it)
-		w.Unlock(l, it)
+		w.MustUnlock(l, it)
+		w.MustUnlock(l, it)
 	}
 	bothHold(owner, results[0], results[3])
 	bothHold(another, results[1], results[2])
@@ -233,28 +218,48 @@ func lockAtOnce(w *owners) {
 	// A goroutine locks while another one of its owner only tries, which finds that the lock is held.
 	w.MustLock(another, "another owner")
 	time.AfterFunc(time.Second, w.Server.Hold(stage.Creates(s)).Release)
-	tried := w.Aside("TryLock", func() error {
-		_, err := owner.TryLock()
-		return err
-	})
+	tried, _ := w.beginTryLock(owner)
 	synctest.Wait()
-	waits := w.Lock(owner)
+	waits := w.BeginLock(owner)
 	w.NoError(w.Result(tried, i18n.Same("TryLock")), "TryLock fails")
-	w.Unlock(another, it)
+	w.MustUnlock(another, it)
 	w.Holds(waits, "a goroutine that locked while another one of its owner tried in vain,")
-	w.Unlock(owner, it)
+	w.MustUnlock(owner, it)
 	w.NothingLeft()
+}
+
+// lockBeforeTheNode has three goroutines of an owner lock while the create of its node is under way.
+func (w *owners) lockBeforeTheNode(owner Lock, s *Session) {
+	held := w.Server.Hold(stage.Creates(s))
+	first := w.BeginLock(owner)
+	w.Hit(held, "the request is sent")
+	second, third := w.BeginLock(owner), w.BeginLock(owner)
+	synctest.Wait()
+	w.holdsTimes(0, owner, "while its first Lock is under way")
+
+	held.Release()
+	w.Holds(first, "the first goroutine")
+	w.Holds(second, "the second goroutine of the same owner")
+	w.Holds(third, "the third goroutine of the same owner")
+	w.Len(w.Nodes(), 1, "two goroutines of one owner that lock at once make two nodes: it waits for itself")
+	w.holdsTimes(3, owner, "after its goroutines have locked")
+
+	w.MustUnlock(owner, "one goroutine")
+	w.MustUnlock(owner, "one goroutine")
+	w.Len(w.Nodes(), 1, "one goroutine of two has unlocked, and the node has gone, so that the next contender gets "+
+		"in: two holders")
+	w.unlockLast(owner, "the other goroutine")
 }
 
 func lockFailsForOne(w *owners) {
 	open, s := w.mutex()
 	owner := open("owner")
 	holder, _ := w.holder()
-	first := w.queues(owner, s, 2, "one goroutine")
-	second := w.Lock(owner)
+	first := w.waitsAtPlace(2, owner, s, "one goroutine")
+	second := w.BeginLock(owner)
 	synctest.Wait()
 	fault := w.Server.Fail(jute.ErrRuntimeInconsistency, stage.Sent(s, jute.OpGetChildren2)) // when it looks again
-	w.Unlock(holder, "the holder")
+	w.MustUnlock(holder, "the holder")
 	locked := 0
 	for _, result := range []<-chan error{first, second} {
 		if w.Result(result, "Lock of one of two goroutines") == nil {
@@ -266,37 +271,43 @@ func lockFailsForOne(w *owners) {
 	w.True(locked > 0, "a request of one goroutine fails, and none of the owner's two goroutines gets the lock: a "+
 		"failure must fail only the goroutine that it happened to")
 	w.False(w.subject.Requeues && locked < 2, "a request of one goroutine has failed, and it has not tried again")
-	w.times(locked, owner, "after one of two Locks has failed, or has tried again")
+	w.holdsTimes(locked, owner, "after one of two Locks has failed, or has tried again")
 	for range locked {
-		w.Unlock(owner, "the owner")
+		w.MustUnlock(owner, "the owner")
 	}
-	w.notOwner(owner, "the owner, which has unlocked as often as it has locked,")
+	w.unlockIsRefused(owner, "the owner, which has unlocked as often as it has locked,")
 	w.NothingLeft()
 }
 
-// lockDuringUnlock calls Lock or TryLock while the answer to the last Unlock is an error, late or, the last time, lost.
+// lockDuringUnlock calls Lock or TryLock while the answer to the last Unlock is an error, late or lost.
 func lockDuringUnlock(w *owners) {
 	open, s := w.mutex()
 	owner := open("owner")
 	lock := func() (bool, error) { return true, owner.Lock() }
-	for i, call := range []func() (bool, error){lock, lock, owner.TryLock, lock} {
+	for _, during := range []struct {
+		call       func() (bool, error)
+		fails, cut bool // the delete of Unlock fails; the connection breaks before its answer. Otherwise the answer is late.
+	}{
+		{call: lock, fails: true}, {call: lock}, {call: owner.TryLock}, {call: lock, cut: true},
+	} {
 		w.MustLock(owner, "the owner")
 		nodes := w.Nodes()
 		held := w.Server.HoldReply(stage.Sent(s, jute.OpExists))
 		go s.Exists("/") // each answer waits for the one before
 		synctest.Wait()
-		if i == 0 {
+		if during.fails {
 			w.Server.Fail(jute.ErrRuntimeInconsistency, stage.Sent(s, jute.OpDelete))
 		}
 		unlocked := w.Aside("Unlock", owner.Unlock)
 		synctest.Wait()
+
 		ok := false
 		result := w.Aside("Lock", func() (err error) {
-			ok, err = call()
+			ok, err = during.call()
 			return err
 		})
 		synctest.Wait()
-		if i == 3 {
+		if during.cut {
 			require.True(w, w.Server.Cut(s.ID))
 		}
 		held.Release()
@@ -310,13 +321,14 @@ func lockDuringUnlock(w *owners) {
 			w.UnlockErr(owner, "Unlock, called again,")
 			continue // TryLock does not wait, and an Unlock that has failed must be called again
 		}
+
 		w.NoError(err, "Lock of an owner during its last Unlock fails")
 		now := w.Nodes()
 		w.NotEmpty(now, "an owner that locks during its last Unlock holds the lock without a node, so that the next "+
 			"contender gets in: two holders")
 		w.Len(now, 1, "an owner that locks during its last Unlock leaves a node behind")
 		w.True(failed || !slices.Equal(nodes, now), "the node must be a new one")
-		w.Unlock(owner, "the owner, once more,")
+		w.MustUnlock(owner, "the owner, once more,")
 		if failed {
 			w.UnlockErr(owner, "Unlock, called again,") // which may have been counted, or not
 		}
@@ -327,18 +339,18 @@ func lockDuringUnlock(w *owners) {
 func tryLockOwners(w *owners) {
 	open, _ := w.mutex()
 	owner, another := open("a/b"), open("another") // an owner may be called anything
-	w.tryLock(true, owner, "an owner with the name a/b, on a free lock,")
-	w.tryLock(true, owner, "the owner that holds the lock")
+	w.tryLockGets(owner, "an owner with the name a/b, on a free lock,")
+	w.tryLockGets(owner, "the owner that holds the lock")
 	nodes := w.Nodes()
 	w.Len(nodes, 1, "an owner that locks twice has one node")
-	w.tryLock(false, another, "another owner of the same Mutex")
-	w.times(0, another, "after TryLock has returned false")
-	w.Unlock(owner, "the owner, which has locked twice,")
-	w.tryLock(false, another, "another owner, after one of two Unlocks,")
-	w.times(1, owner, "after two TryLocks and one Unlock")
+	w.tryLockIsRefused(another, "another owner of the same Mutex")
+	w.holdsTimes(0, another, "after TryLock has returned false")
+	w.MustUnlock(owner, "the owner, which has locked twice,")
+	w.tryLockIsRefused(another, "another owner, after one of two Unlocks,")
+	w.holdsTimes(1, owner, "after two TryLocks and one Unlock")
 	w.Equal(nodes, w.Nodes(), "TryLock has returned false, and it has left a node behind, or the holder's has gone")
-	w.Unlock(owner, "the owner")
-	w.tryLock(true, another, "another owner, on a free lock,")
+	w.MustUnlock(owner, "the owner")
+	w.tryLockGets(another, "another owner, on a free lock,")
 	w.unlockLast(another, "the other owner")
 }
 
@@ -346,14 +358,14 @@ func tryLockWhileWaiting(w *owners) {
 	open, s := w.mutex()
 	holder, owner := open("holder"), open("owner")
 	w.MustLock(holder, "the holder")
-	result := w.queues(owner, s, 2, "the owner")
+	result := w.waitsAtPlace(2, owner, s, "the owner")
 	nodes := w.Nodes()
-	w.tryLock(false, owner, "an owner whose Lock waits")
+	w.tryLockIsRefused(owner, "an owner whose Lock waits")
 	w.Equal(nodes, w.Nodes(), "TryLock has returned false, and it has left a node behind, or the waiter's has gone")
-	w.Unlock(holder, "the holder")
+	w.MustUnlock(holder, "the holder")
 	w.Holds(result, "the owner")
-	w.tryLock(true, owner, "an owner whose Lock has got in")
-	w.Unlock(owner, "it, for the first time,")
+	w.tryLockGets(owner, "an owner whose Lock has got in")
+	w.MustUnlock(owner, "it, for the first time,")
 	w.unlockLast(owner, "it, for the second time,")
 }
 
@@ -361,17 +373,17 @@ func unlockByAnother(w *owners) {
 	open, s := w.mutex()
 	holder, waiter, idle := open("holder"), open("waiter"), open("idle")
 	w.MustLock(holder, "the holder")
-	result := w.queues(waiter, s, 2, "the waiter")
+	result := w.waitsAtPlace(2, waiter, s, "the waiter")
 	nodes := w.Nodes()
-	w.notOwner(idle, "an owner that has never locked")
-	w.notOwner(waiter, "an owner whose Lock waits")
+	w.unlockIsRefused(idle, "an owner that has never locked")
+	w.unlockIsRefused(waiter, "an owner whose Lock waits")
 	w.Equal(nodes, w.Nodes(), "Unlock by an owner that does not hold the lock has deleted another contender's node")
-	w.times(1, holder, "after another owner's Unlock")
+	w.holdsTimes(1, holder, "after another owner's Unlock")
 	w.Waits(result, s, "the waiter")
-	w.Unlock(holder, "the holder")
+	w.MustUnlock(holder, "the holder")
 	w.Holds(result, "the waiter")
-	w.notOwner(holder, "an owner that has let go")
-	w.tryLock(false, idle, "an owner that does not hold the lock")
+	w.unlockIsRefused(holder, "an owner that has let go")
+	w.tryLockIsRefused(idle, "an owner that does not hold the lock")
 	w.unlockLast(waiter, it)
 }
 
@@ -380,65 +392,35 @@ func unlockTooMany(w *owners) {
 	owner, next := open("owner"), open("next")
 	w.MustLock(owner, "the owner")
 	w.MustLock(owner, "the owner, for the second time,")
-	w.Unlock(owner, "the owner")
-	w.Unlock(owner, "the owner, which unlocks for the second time,")
-	w.notOwner(owner, "an owner, two Locks and three Unlocks,")
+	w.MustUnlock(owner, "the owner")
+	w.MustUnlock(owner, "the owner, which unlocks for the second time,")
+	w.unlockIsRefused(owner, "an owner, two Locks and three Unlocks,")
 	w.MustLock(next, "the next owner")
-	w.notOwner(owner, "an owner, two Locks and four Unlocks,")
-	w.tryLock(false, owner, "an owner that has unlocked too often")
-	w.Unlock(next, "the next owner")
+	w.unlockIsRefused(owner, "an owner, two Locks and four Unlocks,")
+	w.tryLockIsRefused(owner, "an owner that has unlocked too often")
+	w.MustUnlock(next, "the next owner")
 	w.MustLock(owner, "an owner that has unlocked too often")
-	w.times(1, owner, "after Unlocks too many, and one Lock")
-	w.Unlock(owner, it)
+	w.holdsTimes(1, owner, "after Unlocks too many, and one Lock")
+	w.MustUnlock(owner, it)
 	w.NoNodes("an Unlock too many is still in the count: the node stays after the next Unlock")
-	w.NothingLeft()
 }
 
 // lockFails spoils each request of an owner's Lock in turn, while a stranger holds the lock. Article C's
 // lock sets its count and its owner before it asks for the lock: if that fails, both stay set.
 func lockFails(w *owners) {
-	var open func(name string) Lock
-	w.spoilLock("the owner", func() (_ Lock, s *Session) {
-		open, s = w.mutex()
-		return open("owner"), s
-	}, func(owner Lock) {
-		w.times(1, owner, "after a Lock")
-	}, func(call failedCall) { w.cleanBooks(call, open("another")) })
+	owner, open := w.spoiledOwner()
+	owner.got = func(owner Lock) { w.holdsTimes(1, owner, "after a Lock") }
+	owner.failed = func(call failedCall) { w.cleanBooks(call, open("another")) }
+	w.spoilLock(owner)
 }
 
 // tryLockFails spoils each request of TryLock on a free lock in turn.
 func tryLockFails(w *owners) {
 	first, _ := w.Contender()
-	w.queueNode(first)
-	var open func(name string) Lock
-	w.spoilTryLock("the owner", func() (_ Lock, s *Session) {
-		open, s = w.mutex()
-		return open("owner"), s
-	}, func(call failedCall) { w.cleanBooks(call, open("another")) })
-}
-
-// cleanBooks fails if an owner whose call has failed is taken for the holder, or for anything
-// else than a new owner. another is an owner of the same Mutex.
-func (w *owners) cleanBooks(call failedCall, another Lock) {
-	owner, s, how := call.contender, call.session, call.how
-	w.times(0, owner, i18n.Textf("after a Lock that failed: %s", how))
-	w.Eventually("the owner's client is connected", func() bool { return s.State() == zk.StateHasSession })
-	if ok, _ := w.Try(owner, "TryLock of an owner whose Lock has failed"); ok {
-		w.True(len(w.NodesOf(s)) > 0, "the owner's Lock has failed (%s), and it is in the books: it locks again without "+
-			"a node, so that the next contender gets in: two holders", how)
-		w.Unlock(owner, it)
-	}
-	w.leavesNothing(call)
-	result := w.Lock(another)
-	call.unlockHolder()
-	w.Holds(result, i18n.Textf("another owner, after one has failed to lock (%s),", how))
-	w.tryLock(false, owner, i18n.Textf("an owner whose Lock has failed (%s) while another one holds the lock", how))
-	w.notOwner(owner, i18n.Textf("an owner whose Lock has failed (%s)", how))
-	w.Unlock(another, "the other owner")
-	w.MustLock(owner, i18n.Textf("the owner whose Lock has failed (%s), once more,", how))
-	w.times(1, owner, "after a Lock that failed and one that did not")
-	w.Unlock(owner, it)
-	w.NoNodes("every owner has let go, and a node is left")
+	w.makeQueue(first)
+	owner, open := w.spoiledOwner()
+	owner.failed = func(call failedCall) { w.cleanBooks(call, open("another")) }
+	w.spoilTryLock(owner)
 }
 
 // unlockFails loses the delete of an owner's last Unlock, after which another Unlock makes up for it. Then it loses the
@@ -450,10 +432,10 @@ func unlockFails(w *owners) {
 	w.Server.LoseRequest(stage.Sent(s, jute.OpDelete))
 	if w.UnlockErr(owner, i18n.Same("Unlock")) != nil {
 		w.Eventually("the owner's client is connected again", func() bool { return s.State() == zk.StateHasSession })
-		ok, err := w.Try(owner, "TryLock of an owner whose Unlock has failed")
+		ok, err := w.TryLock(owner, "TryLock of an owner whose Unlock has failed")
 		w.True(ok || err != nil, "the Unlock of an owner has failed, no other owner holds the lock, and TryLock returns "+
 			"false and no error: that says that another one holds it")
-		w.Unlock(owner, "the owner, whose first Unlock has failed,")
+		w.MustUnlock(owner, "the owner, whose first Unlock has failed,")
 		w.UnlockErr(owner, "Unlock, called again,") // the first one may have been counted, or not
 	}
 	w.lockOnce(doubleLock{owner}, "the owner, which locks twice, and whose Unlock has failed once,")
@@ -469,14 +451,14 @@ func unlockFails(w *owners) {
 	w.Eventually("the owner's client is connected again", func() bool { return s.State() == zk.StateHasSession })
 	w.MustLock(next, "the next one")
 	if err == nil { // it has asked again
-		w.tryLock(false, owner, "an owner that has let go")
+		w.tryLockIsRefused(owner, "an owner that has let go")
 	} else {
-		ok, _ := w.Try(owner, "TryLock of an owner whose Unlock has failed")
+		ok, _ := w.TryLock(owner, "TryLock of an owner whose Unlock has failed")
 		w.False(ok, "an owner whose Unlock has failed counts up, and the next one holds the lock: two holders")
-		result := w.Lock(owner)
-		if w.goesOn(result, s) { // it has found out, and queues again
-			w.notOwner(owner, "an owner whose first Unlock let go of the lock after all, and that waits,")
-			w.Unlock(next, "the next one")
+		result := w.BeginLock(owner)
+		if w.waitsAgain(result, s) { // it has found out, and queues again
+			w.unlockIsRefused(owner, "an owner whose first Unlock let go of the lock after all, and that waits,")
+			w.MustUnlock(next, "the next one")
 			w.Holds(result, "the owner, which has queued again,")
 			w.unlockLast(owner, it)
 			return
@@ -484,8 +466,8 @@ func unlockFails(w *owners) {
 		w.HasError(<-result, "Lock of an owner whose Unlock has failed returns no error, and the next one holds the "+
 			"lock: two holders")
 	}
-	w.notOwner(owner, "an owner whose first Unlock let go of the lock after all")
-	w.Unlock(next, "the next one")
+	w.unlockIsRefused(owner, "an owner whose first Unlock let go of the lock after all")
+	w.MustUnlock(next, "the next one")
 	w.lockOnce(doubleLock{owner}, "the owner, once more,")
 	w.NothingLeft()
 }
@@ -498,8 +480,8 @@ func expiredOwner(w *owners) {
 	w.Expire(s)
 	w.Renewed(s, "the old owner's client has a new session")
 	if !w.subject.Shared { // else it waits in memory for the first one's Unlock
-		w.tryLock(true, another, "another owner of a Mutex whose session has expired")
-		w.Unlock(another, "the other owner")
+		w.tryLockGets(another, "another owner of a Mutex whose session has expired")
+		w.MustUnlock(another, "the other owner")
 	}
 	next, _ := w.Contender()
 	w.MustLock(next, "the next one")
@@ -507,23 +489,23 @@ func expiredOwner(w *owners) {
 	if err := w.UnlockErr(owner, "Unlock after the session has expired"); err != nil && w.subject.ErrNotOwner != nil {
 		w.ErrorIs(err, w.subject.ErrNotOwner, "the first of two Unlocks after the session has expired")
 	}
-	w.notOwner(owner, "an owner whose session has expired, its last,")
+	w.unlockIsRefused(owner, "an owner whose session has expired, its last,")
 	w.Equal(before, w.Nodes(), "an expired owner's Unlock has deleted another contender's node, the new holder's: two "+
 		"holders")
-	w.tryLock(false, owner, "an owner whose session has expired, while the next one holds the lock,")
-	w.tryLock(false, another, "another owner of its Mutex, while the next one holds the lock,")
-	w.times(0, owner, "after Unlock has returned ErrNotOwner")
-	w.Unlock(next, "the next one")
+	w.tryLockIsRefused(owner, "an owner whose session has expired, while the next one holds the lock,")
+	w.tryLockIsRefused(another, "another owner of its Mutex, while the next one holds the lock,")
+	w.holdsTimes(0, owner, "after Unlock has returned ErrNotOwner")
+	w.MustUnlock(next, "the next one")
 	w.MustLock(owner, "the owner, in its new session,")
-	w.times(1, owner, "in its new session")
-	w.tryLock(false, another, "another owner of its Mutex")
+	w.holdsTimes(1, owner, "in its new session")
+	w.tryLockIsRefused(another, "another owner of its Mutex")
 
 	s.ID = s.SessionID() // that of its new session, for Sent
 	if w.Server != nil {
 		w.Server.LoseReply(stage.Sent(s, jute.OpDelete))
 	}
 	if err := w.UnlockErr(owner, i18n.Same("Unlock")); err != nil {
-		w.times(1, owner, "after a last Unlock that failed, and that can be called again")
+		w.holdsTimes(1, owner, "after a last Unlock that failed, and that can be called again")
 	}
 	w.NothingLeft()
 }
@@ -537,17 +519,17 @@ func otherMutex(w *owners) {
 	owner, at := open("owner"), w.Path+"-2"
 	w.MustLock(owner, "the owner")
 	other, stranger := w.subject.Other(owner, s.Conn, at), w.subject.Open(w.Session().Conn, at)("stranger")
-	w.times(0, other, "of a lock that its owner does not hold, though it holds another one")
-	w.notOwner(other, "the holder of another lock")
+	w.holdsTimes(0, other, "of a lock that its owner does not hold, though it holds another one")
+	w.unlockIsRefused(other, "the holder of another lock")
 	w.MustLock(other, "the owner, which holds another lock,")
 	for range 2 {
-		w.tryLock(false, stranger, "a stranger, at the second lock of an owner,")
+		w.tryLockIsRefused(stranger, "a stranger, at the second lock of an owner,")
 		if w.subject.Holds(owner) > 0 {
-			w.Unlock(owner, "the owner")
+			w.MustUnlock(owner, "the owner")
 		}
 	}
-	w.Unlock(other, "the owner, at its second lock,")
-	w.tryLock(true, stranger, "a stranger, when the owner has let go,")
+	w.MustUnlock(other, "the owner, at its second lock,")
+	w.tryLockGets(stranger, "a stranger, when the owner has let go,")
 }
 
 func nilOwner(w *owners) {
@@ -558,18 +540,18 @@ func nilOwner(w *owners) {
 	nobody := w.subject.Nobody(s.Conn, w.Path)
 	w.HasError(w.UnlockErr(nobody, "Unlock without an owner"),
 		"Unlock without an owner, which has not locked, returns no error")
-	if w.Result(w.Lock(nobody), "Lock without an owner") == nil {
+	if w.Result(w.BeginLock(nobody), "Lock without an owner") == nil {
 		stranger, _ := w.Contender()
-		ok, err := w.Try(stranger, "TryLock while no owner holds the lock")
+		ok, err := w.TryLock(stranger, "TryLock while no owner holds the lock")
 		w.NoError(err, "TryLock while no owner holds the lock fails")
 		w.False(ok, "Lock without an owner returns no error, and another contender gets the lock: two holders")
-		w.Unlock(nobody, "no owner, which has locked,")
+		w.MustUnlock(nobody, "no owner, which has locked,")
 	}
-	ok, err := w.Try(nobody, "TryLock without an owner")
+	ok, err := w.TryLock(nobody, "TryLock without an owner")
 	w.Equal(ok, err == nil, "TryLock without an owner returns %v and the error %v, and no other owner holds the lock",
 		ok, err)
 	if ok {
-		w.Unlock(nobody, "no owner, which has locked,")
+		w.MustUnlock(nobody, "no owner, which has locked,")
 	}
 	w.NoNodes("without an owner, Lock or TryLock leaves a node behind")
 }

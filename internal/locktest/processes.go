@@ -18,8 +18,7 @@ import (
 // their sessions differ. If both write the same, the next holder may have written that, too, and Unlock
 // must distinguish the two nodes by something else. A lock that writes random data passes.
 //
-// The address of a contender counts as the same in both processes: whether it is
-// depends on how the runtime places its memory.
+// The address of a contender counts as the same in both processes, because how the runtime places memory varies.
 //
 // The case runs three times: first among other cases, where it only asks for a new process; then
 // in two new processes. About tells the second one what the first one has written.
@@ -65,7 +64,7 @@ func (w *World) idsDifferInOneProcess(holder Lock, s, admin *Session, data []byt
 	w.Expire(s)
 	next, nextSession := w.Contender()
 	known := map[string]Lock{} // by their data; none is collected, so that no other contender gets its address
-	// Where ids are counted, the tenth begins as the first does. Where they are drawn of ten thousand, two of 300 are equal.
+	// Of ids that are counted, the tenth begins as the first does. Of ten thousand random ids, two of 300 are equal.
 	for range 300 {
 		time.Sleep(1234567 * time.Nanosecond) // clocks differ
 		next, _ = w.Contender(nextSession)
@@ -80,18 +79,16 @@ func (w *World) idsDifferInOneProcess(holder Lock, s, admin *Session, data []byt
 			break
 		}
 		known[string(theirs)] = next
-		w.Unlock(next, "the next holder")
+		w.MustUnlock(next, "the next holder")
 	}
 	w.expiredUnlock(holder, s, "a contender that came later has the lock, whose node has data in which this one's occur")
 }
 
-// anotherProcessLocks has the holder's session end, and a contender of another process get the lock, whose node
-// has this data. Then the holder unlocks.
+// anotherProcessLocks ends the holder's session and makes another process's node, with data. Then the holder unlocks.
 func (w *World) anotherProcessLocks(data []byte, holder Lock, s *Session, who i18n.Text) {
 	admin := w.Session()
 	w.Expire(s)
-	_, err := admin.Create(w.Path, data, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
-	require.NoError(w, err)
+	w.MustCreate(admin, w.Path, data, zk.FlagEphemeral)
 	w.expiredUnlock(holder, s, who)
 	require.NoError(w, admin.Delete(w.Path, -1))
 }

@@ -16,20 +16,19 @@ import (
 	"example.com/zklock/internal/locktest/stage"
 )
 
-// queue lines up n contenders, each in a session of its own: the first holds
-// the lock, and each of the others waits before the next one comes.
+// queue lines up n contenders, each in its own session: the first holds the lock, and the others wait, one by one.
 func (w *World) queue(n int) (locks []Lock, results []<-chan error, sessions []*Session) {
 	for range n {
 		l, s := w.Contender()
 		locks = append(locks, l)
 		sessions = append(sessions, s)
 	}
-	w.Parent() // made in advance, so that no request is spent on it
+	w.MakeParent() // made in advance, so that no request is spent on it
 	if w.Server != nil && w.Subject.Queue {
 		w.Server.SetSequence(w.Path, 1<<24-1) // the next numbers have no room in 16 bits, nor in the 24 of a float32
 	}
 	for i, l := range locks {
-		result := w.Lock(l)
+		result := w.BeginLock(l)
 		results = append(results, result)
 		if i == 0 {
 			w.Holds(result, "the first")
@@ -40,15 +39,14 @@ func (w *World) queue(n int) (locks []Lock, results []<-chan error, sessions []*
 	return locks, results, sessions
 }
 
-// next returns the contender that gets the lock after a release.
-func (w *World) next(results []<-chan error) (holder int) {
-	w.Await(func() bool { holder = firstIn(results); return holder >= 0 }, "a release wakes no contender%s")
+// nextHolder returns the contender that gets the lock after a release.
+func (w *World) nextHolder(results []<-chan error) (holder int) {
+	w.WaitOrSayWhy(func() bool { holder = firstIn(results); return holder >= 0 }, "a release wakes no contender%s")
 	w.NoError(<-results[holder], "Lock of %s fails", stage.Contender(holder))
 	return holder
 }
 
-// firstIn returns the index of the first contender whose Lock has returned and whose result has
-// not been received, -1 if there is none.
+// firstIn returns the index of the first contender that has a result which nobody has received, -1 if there is none.
 func firstIn(results []<-chan error) int {
 	return slices.IndexFunc(results, func(result <-chan error) bool { return len(result) > 0 })
 }
@@ -61,22 +59,22 @@ func QueueOrder(w *World) {
 			w.Waits(results[j], sessions[j], stage.Contender(j))
 		}
 		if i+1 == len(locks) {
-			w.Unlock(l, stage.Contender(i))
+			w.MustUnlock(l, stage.Contender(i))
 			break
 		}
 		// The next one's first request is held back for a second: in a queue the others wait for it, and in a race one wins.
 		letGoOn := func() {}
 		if w.Server != nil {
-			letGoOn = w.Server.Hold(stage.Number(sessions[i+1], 1)).Release
+			letGoOn = w.Server.Hold(stage.NthRequest(sessions[i+1], 1)).Release
 		}
-		w.Unlock(l, stage.Contender(i))
+		w.MustUnlock(l, stage.Contender(i))
 		if w.Server != nil {
 			time.Sleep(time.Second)
 		}
 		if firstIn(results) < 0 { // none was faster, as in a queue
 			letGoOn()
 		}
-		next := w.next(results)
+		next := w.nextHolder(results)
 		letGoOn()
 		how := i18n.Text("the contender whose node has the smallest number is the next")
 		if len(w.Nodes()) < len(locks)-1-i {
@@ -105,9 +103,7 @@ func WaiterGoes(w *World) {
 	prefix := cmp.Or(alphabetic.FindString(name), ownPrefix)
 	var others []string
 	for range crowd {
-		node, err := admin.Create(w.Path+"/"+prefix, nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
-		require.NoError(w, err)
-		others = append(others, node)
+		others = append(others, w.MustCreate(admin, w.Path+"/"+prefix, nil, zk.FlagEphemeralSequential))
 	}
 	goEarly, alike := others, prefix == ownPrefix
 	if alike {
@@ -121,11 +117,11 @@ func WaiterGoes(w *World) {
 			w.staysBehind(result)
 		}
 	}
-	w.Goes(sessions[1])
+	w.Vanishes(sessions[1])
 	w.staysBehind(result)
 	after := i18n.Text("the waiter after the one that has gone")
 	w.Waits(result, s, after)
-	w.Unlock(locks[0], "the holder")
+	w.MustUnlock(locks[0], "the holder")
 	if alike {
 		w.Waits(result, s, i18n.Textf("a waiter behind %s, which another program has made,", others[0]))
 		require.NoError(w, admin.Delete(others[0], -1))
@@ -153,7 +149,7 @@ var alphabetic = regexp.MustCompile("^[a-z]+-")
 // lock's own names have one of the usual prefixes: an exercise may leave the names to its author.
 func ForeignChild(w *World) {
 	if w.Server == nil { // a real server deletes a container that is empty
-		w.Parent()
+		w.MakeParent()
 	}
 	l, _ := w.Contender()
 	w.MustLock(l, "a first contender")
@@ -161,7 +157,7 @@ func ForeignChild(w *World) {
 	if nodes := w.Nodes(); len(nodes) > 0 {
 		ownPrefix = alphabetic.FindString(nodes[0])
 	}
-	w.Unlock(l, it)
+	w.MustUnlock(l, it)
 	names, usual := []string{"config", "minutes"}, []string{"lock-", "read-", "write-"}
 	prefixes := []string{ownPrefix}
 	if slices.Contains(usual, ownPrefix) {
@@ -178,35 +174,32 @@ func ForeignChild(w *World) {
 
 	s := w.Session()
 	for _, name := range names {
-		_, err := s.Create(w.Path+"/"+name, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-		require.NoError(w, err)
+		w.MustCreate(s, w.Path+"/"+name, nil, zk.FlagPersistent)
 	}
 	w.MustLock(l, i18n.Textf("a contender beside %d nodes that are not contenders'", len(names)))
 	// One more node sorts between those of the two contenders, and its digits are not its end.
 	own := slices.DeleteFunc(w.Nodes(), func(node string) bool { return slices.Contains(names, node) })
 	between := own[0] + ".bak"
 	names = append(names, between)
-	_, err := s.Create(w.Path+"/"+between, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-	require.NoError(w, err)
+	w.MustCreate(s, w.Path+"/"+between, nil, zk.FlagPersistent)
 	other, otherSession := w.Contender()
-	result := w.Lock(other)
+	result := w.BeginLock(other)
 	w.Waits(result, otherSession, i18n.Textf("the second contender, beside %s, which is not a contender's,", between))
-	w.Unlock(l, "the first")
+	w.MustUnlock(l, "the first")
 	w.Holds(result, "the second contender")
-	w.Unlock(other, it)
+	w.MustUnlock(other, it)
 	w.WaitWhileKept(len(names))
-	ok, err := w.Try(l, i18n.Textf("TryLock beside %d nodes that are not contenders'", len(names)))
+	ok, err := w.TryLock(l, i18n.Textf("TryLock beside %d nodes that are not contenders'", len(names)))
 	if !errors.Is(err, errors.ErrUnsupported) {
 		w.NoError(err, "TryLock beside nodes that are not contenders' fails")
 		w.True(ok, "TryLock returns false because of nodes that are not contenders', and nobody holds the lock")
-		w.Unlock(l, "the contender that took the lock with TryLock")
+		w.MustUnlock(l, "the contender that took the lock with TryLock")
 	}
 	w.WaitWhileKept(len(names))
 	w.Len(w.Nodes(), len(names), "the nodes that are not contenders' must stay, and no other node")
 }
 
-// A heldRead is a Lock whose n-th read is held back on its way to the server, or which waits
-// because it sends fewer reads.
+// A heldRead is a Lock whose n-th read is held back on its way to the server, or which waits after fewer reads.
 type heldRead struct {
 	contender Lock
 	session   *Session
@@ -219,11 +212,11 @@ type heldRead struct {
 // held back, then its second, and so on, until it waits without a read that is held back. Each time atEachRead calls f,
 // which does what the case is about.
 func (w *World) atEachRead(f func(heldRead)) {
-	for n := 1; w.GoesOn(n); n++ {
+	for n := 1; w.NotPolling(n); n++ {
 		l, s := w.Contender()
 		held := w.Server.Hold(stage.Nth(n, stage.Sent(s, jute.OpGetData, jute.OpExists, jute.OpGetChildren2)))
-		result := w.Lock(l)
-		met := w.Meets(held, s, "the waiter's read is held back, or it waits")
+		result := w.BeginLock(l)
+		met := w.HitOrSleeps(held, s, "the waiter's read is held back, or it waits")
 		f(heldRead{contender: l, session: s, result: result, release: held.Release, read: i18n.Textf("read number %d", n)})
 		if !met {
 			w.True(n > 1, "the waiter looks at nothing before it waits: it can wait for a release that has been")
@@ -236,9 +229,9 @@ func (w *World) atEachRead(f func(heldRead)) {
 func ReleaseBeforeWatch(w *World) {
 	holder, _ := w.holder()
 	w.atEachRead(func(held heldRead) {
-		w.Unlock(holder, "the holder")
+		w.MustUnlock(holder, "the holder")
 		held.release()
-		w.Await(func() bool { return len(held.result) > 0 }, "the holder has let go between the waiter's look and its watch (its %s came "+
+		w.WaitOrSayWhy(func() bool { return len(held.result) > 0 }, "the holder has let go between the waiter's look and its watch (its %s came "+
 			"after the release), and the waiter sleeps on: the event is lost; one request must look and set the watch, and a node that it "+
 			"does not find is a release%s", held.read)
 		w.NoError(<-held.result,
@@ -252,9 +245,9 @@ func ReleaseBeforeWatch(w *World) {
 func WaiterGoesBeforeWatch(w *World) {
 	holder, _ := w.holder()
 	middle, middleSession := w.Contender()
-	w.Waits(w.Lock(middle), middleSession, "the waiter")
+	w.Waits(w.BeginLock(middle), middleSession, "the waiter")
 	w.atEachRead(func(held heldRead) {
-		w.Goes(middleSession)
+		w.Vanishes(middleSession)
 		held.release()
 		select {
 		case err := <-held.result:
@@ -267,7 +260,7 @@ func WaiterGoesBeforeWatch(w *World) {
 		w.Waits(held.result, held.session, i18n.Textf("a waiter whose %s came after the waiter before it had gone", held.read))
 		middleSession = held.session // it is in the middle for the next one
 	})
-	w.Goes(middleSession)
+	w.Vanishes(middleSession)
 	w.unlockLast(holder, "the holder")
 }
 
@@ -286,17 +279,17 @@ func NodeGoes(w *World) {
 		without := i18n.Textf(
 			"a waiter's own node had gone before its %s, and it takes the lock without a node, so that the next contender "+
 				"gets in, too: two holders; look for the own node in each list of children", held.read)
-		if !w.goesOn(held.result, held.session) {
+		if !w.waitsAgain(held.result, held.session) {
 			w.HasError(w.Result(held.result, "Lock of a waiter whose node has gone"), "%s", without)
 			w.NotLocked(held.contender, "Unlock after a Lock that failed")
 			return
 		}
 
 		// It has made another node, or it watches the holder's and notices the loss at the release.
-		w.Unlock(holder, "the holder")
+		w.MustUnlock(holder, "the holder")
 		if err := w.Result(held.result, "Lock of a waiter whose node has gone"); err == nil {
 			w.NotEmpty(w.Nodes(), "%s", without)
-			w.Unlock(held.contender, "a waiter whose node had gone, and that has queued again,")
+			w.MustUnlock(held.contender, "a waiter whose node had gone, and that has queued again,")
 		} else {
 			w.False(w.Subject.Requeues, "a waiter's own node had gone before its %s, and it does not queue again", held.read)
 		}
@@ -304,13 +297,13 @@ func NodeGoes(w *World) {
 		w.MustLock(holder, "the holder, once more")
 		before = w.Nodes()
 	})
-	w.Unlock(holder, "the holder")
+	w.MustUnlock(holder, "the holder")
 	w.NoNodes("every contender has let go, and a node is left")
 
 	// The parent of the queue goes, with the node of a contender that is alone.
 	l, s := w.Contender()
 	list := w.Server.Hold(stage.Sent(s, jute.OpGetChildren2))
-	result := w.Lock(l)
+	result := w.BeginLock(l)
 	w.Hit(list, "a contender reads the queue")
 	require.NoError(w, admin.Delete(w.NodesOf(s)[0], -1))
 	w.DeleteParent(admin)
@@ -325,7 +318,7 @@ func ReleaseWhileCutOff(w *World) {
 	waiter, s, result := w.waiter()
 	back := w.Server.Hold(stage.Sent(s, jute.OpConnect))
 	require.True(w, w.Server.Cut(s.ID))
-	w.Unlock(holder, "the holder")
+	w.MustUnlock(holder, "the holder")
 	w.Hit(back, "the waiter's client connects again")
 	time.Sleep(time.Second) // of virtual time, in which it may not give up
 	back.Release()

@@ -10,7 +10,14 @@ import (
 	"example.com/zklock/internal/locktest/stage"
 )
 
-// A World is what one case runs in: a Stage, and the kind of lock that is put to the test there.
+// A World is what one case runs in: a Stage, and the kind of lock that is tested there. Its helpers call a lock:
+//
+//   - holder, waiter and queue make contenders that hold the lock, or wait for it;
+//   - BeginLock returns at once, with a channel that Lock's error will come on;
+//   - Must… and lockOnce fail the case if the call fails, and TryLock and UnlockErr return what the call returns.
+//
+// A Stage has what waits for the result of a call, and the faults. The text that a helper takes is the contender's name,
+// or what happened before, for the message of a failure.
 type World struct {
 	*stage.Stage
 	Subject Subject
@@ -46,43 +53,50 @@ func (w *World) holder() (Lock, *Session) {
 // waiter makes a contender that waits for the lock, in a session of its own unless one is given.
 func (w *World) waiter(in ...*Session) (Lock, *Session, <-chan error) {
 	l, s := w.Contender(in...)
-	result := w.Lock(l)
+	result := w.BeginLock(l)
 	w.Waits(result, s, "the waiter")
 	return l, s, result
 }
 
-// Lock calls Lock in a goroutine of its own.
-func (w *World) Lock(l Lock) <-chan error { return w.Aside("Lock", l.Lock) }
+// BeginLock calls Lock in a goroutine of its own. The result is for Holds, Waits or Result.
+func (w *World) BeginLock(l Lock) <-chan error { return w.Aside("Lock", l.Lock) }
 
 // MustLock locks and fails if that does not work.
 func (w *World) MustLock(l Lock, name i18n.Text) {
-	w.Holds(w.Lock(l), name)
+	w.Holds(w.BeginLock(l), name)
 }
 
-// Try calls TryLock, which must return. If the kind of lock has no TryLock, the error is errors.ErrUnsupported.
-func (w *World) Try(l Lock, what i18n.Text) (ok bool, err error) {
-	err = w.Result(w.Aside("TryLock", func() (err error) {
-		ok, err = l.TryLock()
+// TryLock calls TryLock, which must return. If the kind of lock has no TryLock, the error is errors.ErrUnsupported.
+func (w *World) TryLock(l Lock, what i18n.Text) (ok bool, err error) {
+	result, got := w.beginTryLock(l)
+	err = w.Result(result, what)
+	return *got, err
+}
+
+// beginTryLock calls TryLock in a goroutine of its own. When it has returned, ok is what it has returned.
+func (w *World) beginTryLock(l Lock) (result <-chan error, ok *bool) {
+	ok = new(bool)
+	return w.Aside("TryLock", func() (err error) {
+		*ok, err = l.TryLock()
 		return err
-	}), what)
-	return ok, err
+	}), ok
 }
 
-// Unlock lets go, and fails if that does not work.
-func (w *World) Unlock(l Lock, name i18n.Text) {
+// MustUnlock lets go, and fails if that does not work.
+func (w *World) MustUnlock(l Lock, name i18n.Text) {
 	w.NoError(w.UnlockErr(l, i18n.Textf("Unlock of %s", name)),
 		"Unlock of %s fails, although it was told that it holds the lock", name)
 }
 
-// lockOnce has a contender lock and unlock.
+// lockOnce has a contender lock and unlock, which must both work.
 func (w *World) lockOnce(l Lock, name i18n.Text) {
 	w.MustLock(l, name)
-	w.Unlock(l, it)
+	w.MustUnlock(l, it)
 }
 
 // unlockLast has the last contender unlock, after which nothing may be left.
 func (w *World) unlockLast(l Lock, name i18n.Text) {
-	w.Unlock(l, name)
+	w.MustUnlock(l, name)
 	w.NothingLeft()
 }
 
@@ -114,8 +128,7 @@ func (w *World) notErrNotLocked(err error, message i18n.Text) {
 // ErrNotLocked is what Unlock of a Contender wraps if it has no lease, or has lost it.
 var ErrNotLocked = errors.New("not locked")
 
-// A Contender makes a contender for the other suites of a lock with leases: it keeps the leases that it gets,
-// and Unlock ends the latest.
+// A Contender makes a lock with leases a contender for the other suites. It keeps leases, and Unlock ends the latest.
 type Contender struct {
 	lock    LeaseLock
 	subject LeaseSubject

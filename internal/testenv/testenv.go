@@ -70,8 +70,7 @@ func NotRaced(t T, why string) {
 	}
 }
 
-// RacedAtLength skips a test that runs with the race detector unless all tests are asked for: it
-// takes long, and other tests race the same lines.
+// RacedAtLength skips a long test with the race detector unless all are asked for: other tests race the same lines.
 func RacedAtLength(t T, why string) {
 	t.Helper()
 	if Raced && !AtLength() {
@@ -93,8 +92,7 @@ func Embedded(t T, why string) {
 	}
 }
 
-// EmbeddedMain runs the tests of a package that brings its own server. It leaves them out where ZK
-// names another one: they have been run without.
+// EmbeddedMain runs the tests of a package that brings its own server. Where ZK names another one, they have been run.
 func EmbeddedMain(m interface{ Run() int }) {
 	if Elsewhere() {
 		os.Exit(0)

@@ -1,5 +1,4 @@
-// Package confine starts a command with limits and without a network. It starts this program again, and
-// that process limits itself and then becomes the command. It does so in an init function: Go calls the
-// init functions of packages in the order of their paths, each after those of its imports, so that this
-// one runs before those of the larger packages of the grader.
+// Package confine starts a command with limits and without a network. It starts this program again, and that process
+// limits itself and then becomes the command, in an init function: Go calls these in the order of the packages' paths,
+// each after those of its imports, so this one runs before those of larger packages of the grader.
 package confine

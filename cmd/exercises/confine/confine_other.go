@@ -9,8 +9,7 @@ import (
 	"strconv"
 )
 
-// Limit does nothing: without process groups, a process is limited by the clock, and by what
-// locktest watches inside it.
+// Limit does nothing: without process groups, only the clock and what locktest watches inside limit a process.
 func Limit(_ *exec.Cmd, seconds int, memory int64) {}
 
 // KillGroup ends a process and, on Windows, those that it has started.

@@ -77,8 +77,7 @@ func fullWidth(widths []int, gap string) int {
 	return sum
 }
 
-// columnOf returns the column in which a cell of a row begins, and how many columns
-// it takes: more than one if it is the long cell of a short row.
+// columnOf returns the column in which a cell begins, and how many it takes: the long cell of a short row takes several.
 func columnOf(cell, cells, columns int) (first, span int) {
 	missing := columns - cells
 	switch {

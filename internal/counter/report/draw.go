@@ -124,8 +124,7 @@ type word struct {
 	Turned bool   // it runs upwards
 }
 
-// OnPage and AsFile are for SVG: the chart is a part of a page, with the page's colours, or a file, with those of
-// paper.
+// OnPage and AsFile are for SVG: the chart is a part of a page, with the page's colours, or a file, with paper's.
 const OnPage, AsFile = false, true
 
 // SVG draws the chart OnPage or AsFile.

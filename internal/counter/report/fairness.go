@@ -53,8 +53,7 @@ func overtakings(turns []Turn) (mean float64, most int) {
 	for r, i := range order {
 		rank[i] = r
 	}
-	// From the last to arrive to the first: how many of those seen were served
-	// earlier. A Fenwick tree counts them; N may be large.
+	// From the last to arrive to the first: how many of those seen were served earlier. A Fenwick tree counts many fast.
 	tree := make([]int, len(turns)+1)
 	sum := 0
 	for i := len(rank) - 1; i >= 0; i-- {

@@ -191,8 +191,7 @@ func CheckFile(name string) error {
 	return nil
 }
 
-// WriteFile replaces the text of a file by what write writes. If write fails, the file stays as it was; if the disk is
-// full, it does not.
+// WriteFile replaces a file's text by what write writes. If write fails, the file stays as it was; on a full disk, not.
 func WriteFile(name string, write func(io.Writer) error) error {
 	var b bytes.Buffer
 	if err := write(&b); err != nil {

@@ -56,8 +56,7 @@ func (p *Player) holdLong(ctx context.Context) error {
 	return nil
 }
 
-// PlayHold is the main function of a process that plays the long hold of a lock. It prints the
-// fault as JSON, and does not return.
+// PlayHold is the main function of a process that plays a lock's long hold. It prints the fault as JSON and exits.
 func PlayHold(lock counter.Lock, kind Kind) {
 	play := func(t *testing.T) {
 		fault := ""
@@ -70,8 +69,7 @@ func PlayHold(lock counter.Lock, kind Kind) {
 	testing.Main(func(_, _ string) (bool, error) { return true, nil }, []testing.InternalTest{{Name: "hold", F: play}}, nil, nil)
 }
 
-// HoldLong plays the long hold in virtual time. Its only fault is that two hold the lock: the trial in
-// real time finds all others.
+// HoldLong plays the long hold in virtual time. It looks for two holders alone: the trial in real time finds the rest.
 func HoldLong(t *testing.T, lock counter.Lock, kind Kind) (fault error) {
 	defer func() { recover() }() // the bubble ends with goroutines that wait: the trial itself is over by then
 	bubble.Limits{None: true}.Test(t, func(t *testing.T) {

@@ -55,8 +55,7 @@ func newGroup(ctx context.Context, s *Server) *group {
 	return g
 }
 
-// watchConnection ends the line-up when no server answers: the client tells a contender that
-// waits for an event nothing of that.
+// watchConnection ends the line-up when no server answers: a contender that waits for an event is not told of that.
 func (g *group) watchConnection() {
 	const ticks = 20 // of silentFor; ticks are counted, so the time for which this process stops does not count
 	for silent := 0; silent <= ticks; silent++ {

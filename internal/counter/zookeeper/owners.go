@@ -24,8 +24,7 @@ func PerSession(open func(conn *zk.Conn, path string, session time.Duration) fun
 	}}
 }
 
-// Zklock returns the kind of the complete lock. All contenders of a session share one Mutex, and each has an owner of
-// its own.
+// Zklock returns the kind of the complete lock: all contenders of a session share one Mutex, and each has its owner.
 func Zklock(options ...zklock.Option) Kind {
 	return PerSession(func(conn *zk.Conn, path string, session time.Duration) func() Locker {
 		m, err := zklock.New(conn, path, append([]zklock.Option{zklock.WithSessionTimeout(session)}, options...)...)

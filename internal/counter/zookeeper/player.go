@@ -41,8 +41,7 @@ type Maker = func(conn *zk.Conn, path string) Locker
 
 // A Kind makes the contenders of one kind of lock.
 type Kind struct {
-	// Node says that the path is the lock's own node; otherwise it is the parent of a queue,
-	// which is made before the clock starts.
+	// Node says that the path is the lock's own node; otherwise it is a queue's parent, made before the clock starts.
 	Node bool
 	Make Maker
 	// Begin is set in place of Make if contenders share something. It is called once for each run.
@@ -192,8 +191,7 @@ func (s *setup) close() {
 	wg.Wait()
 }
 
-// Fresh makes the folder dir for one run of a lock. It returns dir and the path of the lock in it,
-// and makes a node there, too, unless it is the lock's own.
+// Fresh makes the folder dir for a run of a lock, and, unless it is the lock's own, a node at the path of the lock.
 func (s *Server) Fresh(lock string, ownNode bool, n, round int) (dir, lockPath string, err error) {
 	run := int(s.runs.Add(1))
 	lock = strings.ReplaceAll(lock, "/", "_")

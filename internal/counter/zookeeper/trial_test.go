@@ -90,8 +90,7 @@ func TestBrokenLocksAreCaught(t *testing.T) {
 	}
 }
 
-// A trial passes a lock that waits with a time limit, as the article's, and takes what it waits for; a long hold does
-// not.
+// A trial passes a lock that waits with a time limit, as the article's, and then takes the lock; a long hold does not.
 func TestAHolderKeepsTheLockForLongerThanASession(t *testing.T) {
 	late := Kind{Node: true, Make: func(c *zk.Conn, p string) Locker {
 		return fake{lock: func() error {

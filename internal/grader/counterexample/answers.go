@@ -23,8 +23,7 @@ const (
 	maxShown   = 60       // bytes of a student's text in a message
 )
 
-// Read reads the answers, by number. A line is a number, a colon and a link. Empty lines and
-// comments, which begin with a # and a blank, are skipped.
+// Read reads the answers, by number. A line is a number, a colon and a link, or it is empty or a comment with #.
 func Read(text []byte) (map[int]string, error) {
 	answers := make(map[int]string)
 	for i, line := range bytes.Split(text, []byte("\n")) {

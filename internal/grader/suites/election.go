@@ -27,11 +27,9 @@ type Candidate interface {
 
 // An ElectionSubject is an election by a fair queue.
 type ElectionSubject struct {
-	// New makes a candidate of the election at path, the parent of its nodes. The
-	// server has agreed to the session timeout.
+	// New makes a candidate of the election at path, the parent of its nodes. The server has agreed to timeout.
 	New func(conn *zk.Conn, path string, timeout time.Duration) Candidate
-	// ErrLost is what Lead wraps if the leadership ended too early, and ErrStale
-	// what Write wraps if the term is not the leader's.
+	// Lead wraps ErrLost if the leadership ended too early, and Write wraps ErrStale if the term is not the leader's.
 	ErrLost, ErrStale error
 	// Level says how much is asked. The zero Level is Full.
 	Level locktest.Level
@@ -48,8 +46,7 @@ func (s ElectionSubject) Plan() locktest.Plan {
 		Needs(s.New != nil, "ElectionSubject.New is nil: it must make a candidate")
 }
 
-// lockOf makes a candidate a lock, for the cases of locks: Lock returns when the candidate leads,
-// and Unlock has it resign. Its session has this timeout.
+// lockOf makes a lock of a candidate: Lock returns when it leads, and Unlock has it resign. timeout is its session's.
 func (s ElectionSubject) lockOf(timeout time.Duration) func(conn *zk.Conn, path string) locktest.Lock {
 	return func(conn *zk.Conn, path string) locktest.Lock {
 		return leaderLock{locks.Candidates(s.New)(conn, path, timeout)("")}
@@ -172,7 +169,7 @@ func (c *campaign) ended() bool { return bubble.IsClosed(c.began) || len(c.resul
 
 // mustLead waits until a candidate leads.
 func (w *election) mustLead(c *campaign) {
-	w.Await(c.ended, "%s must lead, and its function is not called%s", c.name)
+	w.WaitOrSayWhy(c.ended, "%s must lead, and its function is not called%s", c.name)
 	if !bubble.IsClosed(c.began) {
 		w.NoError(<-c.result, "%s must lead, and Lead fails", c.name)
 		w.Failf("Lead of %s returns without an error, and has not called its function", c.name)
@@ -342,8 +339,7 @@ func leadersSessionEnds(w *election) {
 
 // makeRecord makes the node that the leaders write.
 func (w *election) makeRecord() {
-	_, err := w.Session().Create(record, []byte("nothing"), zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-	require.NoError(w, err)
+	w.MustCreate(w.Session(), record, []byte("nothing"), zk.FlagPersistent)
 }
 
 // leaderCutOff holds back all that the leader's client sends, until its session has expired.
@@ -405,7 +401,7 @@ func leaderLateAnswer(w *election) {
 // the session that the server receives.
 func (w *election) lateAnswer(n int, late time.Duration) {
 	s := w.Session()
-	answer := w.Server.HoldReply(stage.Number(s, n))
+	answer := w.Server.HoldReply(stage.NthRequest(s, n))
 	leader := w.campaign("the leader", w.subject.New(s.Conn, w.Path, electionTimeout), s)
 	w.Eventually("the leader shows again and again that its session lives", func() bool { return len(answer.Hit()) > 0 })
 	back := w.CutOff(w.Server.Hold, s)
@@ -416,7 +412,7 @@ func (w *election) lateAnswer(n int, late time.Duration) {
 	if bubble.IsClosed(leader.began) {
 		w.HasError(leader.ctx.Err(), "the answer to request %d of the leader, %v, came %v late, then the leader was cut "+
 			"off, and the next one leads while the leader's ctx has not ended: two leaders; the server's clock has run "+
-			"since it got the request: count from when the request was sent, not from the answer", n, stage.LastRequest(s, n),
+			"since it got the request: count from when the request was sent, not from the answer", n, stage.RequestKind(s, n),
 			late)
 	}
 	leader.resign(nil)
@@ -441,7 +437,7 @@ func leaderShortCut(w *election) {
 		require.True(w, w.Server.Cut(leader.s.ID))
 	}
 	for range 3 { // a request of the leader is lost with its connection
-		lost := w.Server.LoseRequest(stage.Number(leader.s, 1))
+		lost := w.Server.LoseRequest(stage.NthRequest(leader.s, 1))
 		w.Eventually("the leader shows that its session lives", func() bool { return len(lost.Hit()) > 0 || leader.ctx.Err() != nil })
 		lost.Release()
 		w.Rest() // several in a row would cost the leadership

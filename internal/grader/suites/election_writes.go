@@ -93,14 +93,14 @@ func nameComesAgain(w *election) {
 // writeUnderWay holds back each request of a Write in turn, while the leader's node goes and the next one leads.
 func writeUnderWay(w *election) {
 	w.makeRecord()
-	for n := 1; w.GoesOn(n); n++ {
+	for n := 1; w.NotPolling(n); n++ {
 		leader, next := w.leaderAndNext()
 		held := w.Server.Hold(stage.Nth(n, func(r zkserver.Request) bool {
 			// The leader's proofs that its session lives touch its own node.
 			return r.Session == leader.s.ID && !stage.ByClient(r.Op) && (r.Op == jute.OpMulti || r.Path == record)
 		}))
 		written := w.Aside("Write", func() error { return leader.candidate.Write(leader.term, record, []byte("by a, late")) })
-		if !w.Arrives(held, written) {
+		if !w.HitOrReturns(held, written) {
 			held.Release()
 			w.NoError(<-written, "the leader writes in its term, and Write fails")
 			w.True(n > 1, "Write sends no request for the node that it writes")

@@ -19,8 +19,7 @@ import (
 	"example.com/zklock/internal/locktest/stage"
 )
 
-// A Register is a resource that checks fencing tokens: it keeps one value, and the
-// highest token that it has seen. It is for many goroutines at once.
+// A Register is a resource that checks fencing tokens, for many goroutines: a value, and the highest token so far.
 type Register = locks.Register
 
 // A FenceSubject is the kind of register that the suite tests.
@@ -195,13 +194,11 @@ func restart(w *fences) {
 		"the same before")
 }
 
-// goroutinesAtOnce has one writer for each token, in any order, all at the same time. It does not look at
-// what Write returns: another case does.
+// goroutinesAtOnce has a writer for each token, all at the same time. Another case looks at what Write returns.
 func goroutinesAtOnce(w *fences) {
 	const n = 20
 	r, _ := w.store()
-	// A new client's first answer waits a moment, and virtual time stops while a
-	// goroutine waits for a mutex, which a register may well have.
+	// A client's first answer waits a moment, and virtual time stops while a goroutine waits for a register's mutex.
 	w.mustHave(r, 0, "", "nothing has been written yet")
 	results := make([]<-chan error, n+1)
 	for _, i := range rand.Perm(n) {
@@ -224,22 +221,22 @@ func goroutinesAtOnce(w *fences) {
 // Write that was held back.
 func (w *fences) inBetween(token, other int64, then func(r Register, what i18n.Text, err error)) {
 	for _, exists := range []bool{true, false} {
-		for n := 1; w.GoesOn(n); n++ {
+		for n := 1; w.NotPolling(n); n++ {
 			w.another()
 			r, s := w.store()
 			meanwhile, ms := w.store()
 			if exists {
 				w.mustPass(meanwhile, 1, "before", "it is the first")
 			}
-			held := w.Server.Hold(stage.Number(s, n))
+			held := w.Server.Hold(stage.NthRequest(s, n))
 			result := w.Aside("Write", func() error { return r.Write(token, []byte("of the slow one")) })
-			if !w.Arrives(held, result) {
+			if !w.HitOrReturns(held, result) {
 				w.True(n > 1, "Write sends no request: the token must outlive the process, keep it on a znode")
 				w.NoError(<-result, "Write with token %d fails", token)
 				held.Release()
 				break
 			}
-			op := stage.LastRequest(s, n)
+			op := stage.RequestKind(s, n)
 			did := i18n.Textf("another process of the store has stored a value with token %d", other)
 			if other > 0 {
 				w.mustPass(meanwhile, other, "of the quick one", "a higher token than the last")
@@ -247,9 +244,9 @@ func (w *fences) inBetween(token, other int64, then func(r Register, what i18n.T
 				did = "somebody has deleted the node"
 				ms.Delete(w.at, -1)
 			}
-			next := w.Server.Hold(stage.Number(s, 1))
+			next := w.Server.Hold(stage.NthRequest(s, 1))
 			held.Release()
-			if other < 0 && w.Arrives(next, result) && w.write(meanwhile, -other, "of the quick one") == nil {
+			if other < 0 && w.HitOrReturns(next, result) && w.write(meanwhile, -other, "of the quick one") == nil {
 				did = i18n.Textf("somebody has deleted the node, and before the next request another process of the store has stored "+
 					"a value with token %d", -other)
 			}
@@ -310,7 +307,7 @@ func manyInBetween(w *fences) {
 		held := w.Server.Hold(changes)
 		result := w.Aside("Write", func() error { return r.Write(token, []byte("of the slow one")) })
 		lost := 0
-		for ; w.Arrives(held, result) && lost < races; lost++ {
+		for ; w.HitOrReturns(held, result) && lost < races; lost++ {
 			w.mustPass(meanwhile, int64(2+lost), fmt.Sprint("of the quick one, ", lost), "a higher token than the last")
 			next := w.Server.Hold(changes)
 			held.Release()
@@ -353,8 +350,7 @@ func anyBytes(w *fences) {
 	}
 }
 
-// spoiledWrite has a Write meet troubles of its client's connection and session, and then the loss of each request and
-// of each reply.
+// spoiledWrite has the connection and the session of a Write break, and then loses each request and each reply.
 func spoiledWrite(w *fences) {
 	w.troubledWrite()
 	for i, lose := range slices.Repeat([]stage.MakeFault{w.Server.LoseRequest, w.Server.LoseReply}, 3) {
@@ -368,7 +364,7 @@ func (w *fences) troubledWrite() {
 	mute := func(s *locktest.Session) {
 		time.AfterFunc(20*time.Second, w.CutOff(w.Server.LoseRequest, s, jute.OpGetData))
 	}
-	for _, trouble := range []func(*locktest.Session){w.Unreachable, w.EndsWith, mute} {
+	for _, trouble := range []func(*locktest.Session){w.Unreachable, w.SaysExpired, mute} {
 		w.another()
 		r, s := w.store()
 		other, otherSession := w.store()
@@ -388,7 +384,7 @@ func (w *fences) troubledWrite() {
 		}
 		time.Sleep(2 * time.Minute) // by then the clients are connected again
 		w.mustPass(r, 33, "again", "the holder tries again")
-		held := w.Server.Hold(stage.Number(otherSession, 2)) // if a Read sends so many
+		held := w.Server.Hold(stage.NthRequest(otherSession, 2)) // if a Read sends so many
 		time.AfterFunc(time.Second, func() { ts.Delete(w.at, -1); held.Release() })
 		_, _, err = other.Read()
 		time.Sleep(2 * time.Second)
@@ -409,13 +405,13 @@ func (w *fences) troubledWrite() {
 // lossyWrite has each request of a Write with token 34 meet a fault in turn. The register has the token before, or, if
 // that is 35, no node.
 func (w *fences) lossyWrite(before int64, lose stage.MakeFault) {
-	for n := 1; w.GoesOn(n); n++ {
+	for n := 1; w.NotPolling(n); n++ {
 		w.another()
 		r, s := w.store()
 		if before < 35 {
 			w.mustPass(r, before, "before", "it is the first")
 		}
-		fault := lose(stage.Number(s, n))
+		fault := lose(stage.NthRequest(s, n))
 		err := w.write(r, 34, "after")
 		met := len(fault.Hit()) > 0
 		fault.Release()
@@ -445,7 +441,7 @@ func (w *fences) lossyWrite(before int64, lose stage.MakeFault) {
 func fenceNoPermission(w *fences) {
 	admin, theirs := w.Session(), zk.DigestACL(zk.PermAll, "admin", "secret")
 	require.NoError(w, admin.AddAuth("digest", []byte("admin:secret")))
-	w.Parents(admin.Conn, theirs)
+	w.MakeParents(admin.Conn, theirs)
 	for _, w.at = range []string{w.Path + "/no/parent", w.Path} {
 		r, _ := w.store()
 		w.mustHave(r, 0, "", "nothing has been written yet, and the process may not make a node")
@@ -479,8 +475,7 @@ func twoRequests(w *fences) {
 func fenceBadPaths(w *fences) {
 	s := w.Session()
 	w.mustPass(w.subject.New(s.Conn, w.at), 1, "a", "it is the first")
-	short, err := s.Create(path.Dir(w.at)+"/short", []byte("\xff"), zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-	require.NoError(w, err)
+	short := w.MustCreate(s, path.Dir(w.at)+"/short", []byte("\xff"), zk.FlagPersistent)
 	for _, p := range []string{"register", "/a/", "/a//b", path.Dir(w.at), short} { // the last are nodes that have been made without a token
 		r := w.subject.New(s.Conn, p)
 		token, _, err := r.Read()

@@ -50,8 +50,7 @@ type (
 	readWriteCase = func(w *readWrite)
 )
 
-// played makes a case for read/write locks of one for locks. The contenders are numbered from 0, and contender n is a
-// reader if reads(n) is true.
+// played makes a case for read/write locks of one for locks, whose contender n, from 0, is a reader if reads(n) is true.
 func played(run lockCase, reads func(n int) bool) readWriteCase {
 	return func(w *readWrite) {
 		next := 0
@@ -180,7 +179,7 @@ func (w *readWrite) writer(name i18n.Text, in ...*locktest.Session) *participant
 
 // enters has a contender lock. It fails if the contender has to wait.
 func (w *readWrite) enters(p *participant, where i18n.Text) {
-	p.result = w.Lock(p)
+	p.result = w.BeginLock(p)
 	w.getsIn(p, where)
 }
 
@@ -192,7 +191,7 @@ func (w *readWrite) getsIn(p *participant, where i18n.Text) {
 
 // queues has a contender lock. It fails if the contender does not wait.
 func (w *readWrite) queues(p *participant, why i18n.Text) {
-	p.result = w.Lock(p)
+	p.result = w.BeginLock(p)
 	w.stays(p, why)
 }
 
@@ -210,7 +209,7 @@ func (w *readWrite) stays(p *participant, why i18n.Text) {
 
 // leaves releases a contender's lock.
 func (w *readWrite) leaves(p *participant) {
-	w.Unlock(p, p.name)
+	w.MustUnlock(p, p.name)
 }
 
 func readersTogether(w *readWrite) {
@@ -340,7 +339,7 @@ func readWriteRequests(w *readWrite) {
 		var sessions []*locktest.Session
 		for i, kind := range c.queue {
 			p := w.participant(kind == 'r', i18n.Textf("%s of %s", stage.Contender(i), c.queue))
-			p.result = w.Lock(p)
+			p.result = w.BeginLock(p)
 			w.Eventually(i18n.Textf("%s is in, or waits", p.name), func() bool { return len(p.result) > 0 || p.s.Sleeps() })
 			all = append(all, p)
 			sessions = append(sessions, p.s)
@@ -367,10 +366,7 @@ func readWriteRequests(w *readWrite) {
 func recipesNodes(w *readWrite) {
 	admin := w.Session()
 	create := func(prefix string) string {
-		node, err := admin.Create(w.Path+"/"+prefix, []byte("another program"), zk.FlagEphemeralSequential,
-			zk.WorldACL(zk.PermAll))
-		require.NoError(w, err)
-		return node
+		return w.MustCreate(admin, w.Path+"/"+prefix, []byte("another program"), zk.FlagEphemeralSequential)
 	}
 	recipe := i18n.Text("; the recipe names the nodes read- and write-, so that programs of different authors share a lock")
 	theirs := create("read-")

@@ -190,8 +190,7 @@ func (p *planner) addShared() {
 	p.add(locktest.Faults, i18n.Textf("%s in one session that lock twice, and at some moment a request or a reply is "+
 		"lost", randomName(some.Limit, p.contenders)), lossy, some)
 
-	// When the session has ended, the client fails what is asked of it once more
-	// before it connects again: the third Lock is in the next session.
+	// After its session's end a client fails one more call before it connects again: the third Lock is in the next one.
 	shared = worldOf(p.contenders+1, player.Expire)
 	shared.Shared, shared.Scripts = true, [][]player.Op{thrice, thrice, thrice}
 	p.add(locktest.Faults, i18n.Textf("%s in one session that lock three times, and at some moment it ends",
@@ -260,8 +259,7 @@ func (s ScheduleSubject) Plan() locktest.Plan {
 // of a lock that waits for events, and for 40 of one that polls.
 const worseActions = 15_000
 
-// closedSchedules are enough to see that a lock lets nobody in, as the stub does: in none of them
-// a contender has been inside.
+// closedSchedules are enough to see that a lock, such as the stub, lets nobody in: no contender has been inside in any.
 const closedSchedules = 100
 
 // run searches the world for a violation, and fails the case with the one that it reports.
@@ -291,8 +289,7 @@ func (p schedulePlan) run(c *runner.Case, s player.Subject) {
 	c.Fail(failureText(found), labAddress(c, found))
 }
 
-// worse searches the world for a violation for which a lock gets no points. A schedule ends with
-// its first violation, and a worse one may come after it.
+// worse searches for a violation that costs all points. A schedule ends with its first one; a worse may come after it.
 func (p schedulePlan) worse(c *runner.Case, entered *atomic.Bool) *player.Trace {
 	p.world.Lock.Ignore = slices.Concat(p.world.Lock.Ignore, player.KindsBut(unsafe...))
 	if !entered.Load() {

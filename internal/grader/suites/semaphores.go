@@ -102,7 +102,7 @@ type acquirer struct {
 }
 
 func (w *semaphoreWorld) acquirer(l locktest.Lock, s *locktest.Session) acquirer {
-	return acquirer{lock: l, s: s, result: w.Lock(l)}
+	return acquirer{lock: l, s: s, result: w.BeginLock(l)}
 }
 
 func sessionsOf(acquirers []acquirer) (sessions []*locktest.Session) {
@@ -136,7 +136,7 @@ func (w *semaphoreWorld) getsIn(a acquirer, name i18n.Text) {
 
 // goesIn waits until a contender is inside. Advice is for a lock whose contender waits.
 func (w *semaphoreWorld) goesIn(a acquirer, name, advice i18n.Text) {
-	w.Await(func() bool { return len(a.result) > 0 },
+	w.WaitOrSayWhy(func() bool { return len(a.result) > 0 },
 		"%s must get in, and waits, though fewer than %d contenders are before it: %s%s", name, w.permits, advice)
 	w.NoError(<-a.result, "%s: Acquire fails", name)
 }
@@ -240,7 +240,7 @@ func releaseBeforePlaceWatch(w *semaphoreWorld) {
 		for _, hold := range []stage.MakeFault{w.Server.Hold, w.Server.HoldReply} {
 			for _, looksAgain := range []bool{false, true} {
 				n := 2 // request 1 is the create
-				for w.GoesOn(n) && w.releaseAt(n, first, hold, looksAgain) {
+				for w.NotPolling(n) && w.releaseAt(n, first, hold, looksAgain) {
 					n++
 				}
 			}
@@ -261,20 +261,20 @@ func (w *semaphoreWorld) releaseAt(n, first int, hold stage.MakeFault, looksAgai
 		w.staysOut(waiter, "the second waiter")
 		n += len(stage.RequestsOf(s)) - 1
 	}
-	held := hold(stage.Number(s, n-len(stage.RequestsOf(s))))
+	held := hold(stage.NthRequest(s, n-len(stage.RequestsOf(s))))
 	if looksAgain {
-		w.Goes(before.s)
+		w.Vanishes(before.s)
 		synctest.Wait() // its event has arrived
 	} else {
 		waiter = w.acquirer(l, s)
 	}
-	met := w.Meets(held, s, "the request is held back, or the waiter waits")
+	met := w.HitOrSleeps(held, s, "the request is held back, or the waiter waits")
 	w.True(met || n > 2, "the waiter sends nothing but its create before it waits")
 	w.release(all[first], "one that is inside")
 	synctest.Wait() // its event has arrived
 	held.Release()
 	w.goesIn(waiter, i18n.Textf("%s, which was inside, has gone while request %d of a waiter, %v, was on its way: "+
-		"the waiter", stage.Contender(first), n, stage.LastRequest(s, n)),
+		"the waiter", stage.Contender(first), n, stage.RequestKind(s, n)),
 		"between looking and watching a node can go; use one request that looks and sets the watch (GetW), look again "+
 			"if it finds no node, and keep an event that comes while you set the next watch")
 	w.empty(append(slices.Delete(all, first, first+1), waiter))
@@ -336,9 +336,9 @@ func noPermits(w *semaphoreWorld) {
 	s := w.Session()
 	for _, permits := range []int{0, -1, math.MinInt} {
 		l := semaphoreLock{w.subject.New(s.Conn, w.Path, permits)}
-		err := w.Result(w.Lock(l), i18n.Textf("Acquire with %d permits", permits))
+		err := w.Result(w.BeginLock(l), i18n.Textf("Acquire with %d permits", permits))
 		w.HasError(err, "Acquire with %d permits returns no error", permits)
-		ok, err := w.Try(l, i18n.Textf("TryAcquire with %d permits", permits))
+		ok, err := w.TryLock(l, i18n.Textf("TryAcquire with %d permits", permits))
 		w.HasError(err, "TryAcquire with %d permits returns no error", permits)
 		w.False(ok, "TryAcquire with %d permits returns true", permits)
 	}

@@ -35,8 +35,7 @@ var Bugs = func() (bugs []Bug) {
 	return bugs
 }()
 
-// Five more bugs, which are not in bugs.json. The cases of a suite cannot distinguish the first one from a lock that
-// does not look for its node.
+// Five more bugs, which are not in bugs.json. A suite takes the first for a lock that does not look for its node.
 const (
 	CreatesAgain    = "a lost create is sent again"
 	BrokenIsExpired = "a broken connection is taken for an expired session"
@@ -51,8 +50,7 @@ type Manner struct {
 	AnyChild bool   // every child counts as a contender, and numbers alone order them, as in zk.Lock
 }
 
-// A Lock is one contender for a lock like step 3's, with a bug. With "none" it does
-// what step 3 does, request by request.
+// A Lock is one contender for a lock like step 3's, with a bug. With "none" it is step 3's, request by request.
 type Lock struct {
 	Manner
 	bug  string

@@ -49,8 +49,8 @@ var leaseCases = []stage.TestCase[*leaseWorld]{
 	row("a holder that holds the lock for long keeps it", liveness, longHold, basic, exact),
 	row("a holder whose node is deleted is notified", faults, deletedLease, basic),
 	row("tokens grow though the parent is made again", liveness, tokensGrow, basic),
-	row("the queue goes by number where numbers wrap", liveness, wrap, exact),
-	row("a number that two may get is taken by nobody", safety, spent, exact),
+	row("the queue goes by number where numbers wrap", liveness, numbersWrap, exact),
+	row("a number that two may get is taken by nobody", safety, numbersRunOut, exact),
 	row("a contender with another name waits its turn", safety, curatorName),
 	row("a contender with another name that comes later waits", liveness, curatorComesLater),
 	row("zk.Lock and ours keep each other out", safety, zkLock),
@@ -78,12 +78,12 @@ func (w *leaseWorld) open(in ...*stage.Session) (Lock, *stage.Session) {
 		in = []*stage.Session{w.Session()}
 	}
 	l := w.kind.Open(in[0].Conn, w.Path)("contender")
-	settle(w.Stage, l)
+	shutDownAtTheEnd(w.Stage, l)
 	return l, in[0]
 }
 
-// settle waits, before the client is closed, for a lock's work in the background.
-func settle(w *stage.Stage, l Lock) {
+// shutDownAtTheEnd waits, before the client is closed, for a lock's work in the background.
+func shutDownAtTheEnd(w *stage.Stage, l Lock) {
 	s, ok := l.(Shutdowner)
 	if !ok {
 		return
@@ -103,8 +103,8 @@ type attempt struct {
 	result <-chan error
 }
 
-// begin calls Lock in a goroutine of its own.
-func (w *leaseWorld) begin(l Lock) *attempt {
+// beginLock calls Lock in a goroutine of its own.
+func (w *leaseWorld) beginLock(l Lock) *attempt {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.Cleanup(cancel)
 	a := new(attempt)
@@ -115,21 +115,21 @@ func (w *leaseWorld) begin(l Lock) *attempt {
 	return a
 }
 
-// gets waits until a Lock has returned a lease.
-func (w *leaseWorld) gets(a *attempt, name string) Lease {
+// mustGet waits until a Lock has returned a lease.
+func (w *leaseWorld) mustGet(a *attempt, name string) Lease {
 	w.Holds(a.result, i18n.Same(name))
 	return a.lease
 }
 
 func (w *leaseWorld) holder(in ...*stage.Session) (Lease, *stage.Session) {
 	l, s := w.open(in...)
-	return w.gets(w.begin(l), "the holder"), s
+	return w.mustGet(w.beginLock(l), "the holder"), s
 }
 
 // waiter begins a Lock that waits.
 func (w *leaseWorld) waiter(name string) (*attempt, *stage.Session) {
 	l, s := w.open()
-	a := w.begin(l)
+	a := w.beginLock(l)
 	w.Waits(a.result, s, i18n.Same(name))
 	return a, s
 }
@@ -146,14 +146,17 @@ func (w *leaseWorld) release(l Lease, name string) {
 }
 
 // bounded returns a ctx for a call that must return.
-func bounded(w *leaseWorld) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), stage.Patience)
+func bounded(w *leaseWorld) context.Context { return w.endsIn(stage.Patience) }
+
+// endsIn returns a ctx whose deadline is in this time.
+func (w *leaseWorld) endsIn(d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
 	w.Cleanup(cancel)
 	return ctx
 }
 
-// lost waits until Lost of a lease is closed; what says why it must be.
-func (w *leaseWorld) lost(l Lease, what string) {
+// mustLose waits until Lost of a lease is closed; what says why it must be.
+func (w *leaseWorld) mustLose(l Lease, what string) {
 	select {
 	case <-l.Lost():
 	case <-time.After(stage.Patience):
@@ -169,11 +172,9 @@ func tryLockInSilence(w *leaseWorld) {
 	require.ErrorIs(w, err, context.Canceled)
 	require.Empty(w, stage.RequestsOf(s), "ctx had ended before, and TryLock has sent something")
 
-	held := w.Server.Hold(stage.Number(s, 1))
+	held := w.Server.Hold(stage.NthRequest(s, 1))
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	_, err = l.TryLock(ctx)
+	_, err = l.TryLock(w.endsIn(time.Second))
 	require.ErrorIs(w, err, context.DeadlineExceeded)
 	require.Equal(w, time.Second, time.Since(began))
 	held.Release()
@@ -183,11 +184,9 @@ func tryLockInSilence(w *leaseWorld) {
 
 func unlockInSilence(w *leaseWorld) {
 	lease, s := w.holder()
-	held := w.Server.Hold(stage.Number(s, 1))
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
+	held := w.Server.Hold(stage.NthRequest(s, 1))
 	began := time.Now()
-	err := lease.Unlock(ctx)
+	err := lease.Unlock(w.endsIn(time.Second))
 	require.ErrorIs(w, err, context.DeadlineExceeded)
 	require.ErrorContains(w, err, w.Path)
 	require.Equal(w, time.Second, time.Since(began), "Unlock waits for the server, not for ctx")
@@ -219,8 +218,7 @@ func unlockAfterNewParent(w *leaseWorld) {
 	w.NothingLeft()
 }
 
-// unlockWhileCutOff lets the client keep back requests that it cannot send, until the
-// next holder has a node of the same name.
+// unlockWhileCutOff lets the client keep requests back until the next holder has a node of the same name.
 func unlockWhileCutOff(w *leaseWorld) {
 	lease, s := w.holder(w.Ordinary())
 	back := w.Server.Hold(stage.Sent(s, jute.OpConnect))
@@ -251,11 +249,11 @@ func createInTheNextSession(w *leaseWorld) {
 	back := w.Server.Hold(stage.Sent(s, jute.OpConnect))
 	require.True(w, w.Server.Cut(s.ID))
 	w.Hit(back, i18n.Same("the client connects again"))
-	a := w.begin(l)
+	a := w.beginLock(l)
 	time.Sleep(time.Second) // for Lock to send its requests
 	w.Server.Expire(s.ID)
 	back.Release()
-	w.release(w.gets(a, "a contender whose session has expired before its create was sent"), "it")
+	w.release(w.mustGet(a, "a contender whose session has expired before its create was sent"), "it")
 	w.NothingLeft()
 }
 
@@ -263,7 +261,7 @@ func expiredLease(w *leaseWorld) {
 	lease, s := w.holder()
 	w.Expire(s)
 	next, _ := w.holder()
-	w.lost(lease, "the session has expired")
+	w.mustLose(lease, "the session has expired")
 	before := w.Nodes()
 	err := lease.Unlock(bounded(w))
 	require.Equal(w, before, w.Nodes(),
@@ -283,14 +281,14 @@ func cutOff(w *leaseWorld) {
 	for _, quiet := range []time.Duration{0, 2 * time.Second, 5 * time.Second, 30 * time.Second} {
 		lease, s := w.holder()
 		next, _ := w.open()
-		a := w.begin(next)
+		a := w.beginLock(next)
 		time.Sleep(quiet) // the time since the holder's last request
 		back := w.CutOff(w.Server.Hold, s)
 		began := time.Now()
-		w.lost(lease, "the holder has been cut off for longer than its session")
+		w.mustLose(lease, "the holder has been cut off for longer than its session")
 		require.LessOrEqual(w, time.Since(began), 10*time.Second, "Lost closes later than the session timeout")
 		require.Empty(w, a.result, "the next one has got the lock before the Lost of the holder was closed: two holders")
-		w.release(w.gets(a, "the next one, when the session has expired"), "it")
+		w.release(w.mustGet(a, "the next one, when the session has expired"), "it")
 		began = time.Now()
 		require.ErrorIs(w, lease.Unlock(bounded(w)), w.kind.ErrLost)
 		require.Less(w, time.Since(began), time.Second, "the lease is lost, and Unlock waits for the server")
@@ -306,16 +304,16 @@ func cutOff(w *leaseWorld) {
 func lateAnswer(w *leaseWorld) {
 	lease, s := w.holder()
 	next, _ := w.open()
-	a := w.begin(next)
-	late := w.Server.HoldReply(stage.Number(s, 1))
+	a := w.beginLock(next)
+	late := w.Server.HoldReply(stage.NthRequest(s, 1))
 	w.Hit(late, i18n.Same("the holder sends a request"))
 	back := w.CutOff(w.Server.Hold, s)
 	time.Sleep(6 * time.Second) // of the ten that the session lives without a packet
 	late.Release()
-	w.lost(lease, "the holder has been cut off for longer than its session")
+	w.mustLose(lease, "the holder has been cut off for longer than its session")
 	require.Empty(w, a.result, "the next one has got the lock before the Lost of the holder was closed: two "+
 		"holders; count the session timeout from when the request was sent, not from when its answer arrives")
-	w.release(w.gets(a, "the next one, when the session has expired"), "it")
+	w.release(w.mustGet(a, "the next one, when the session has expired"), "it")
 	require.ErrorIs(w, lease.Unlock(bounded(w)), w.kind.ErrLost)
 	back()
 	w.Rest()
@@ -359,7 +357,7 @@ func deletedLease(w *leaseWorld) {
 	w.DeleteParent(admin)
 	next, _ := w.holder()
 	nodes := w.Nodes() // the same name, unless names have ids
-	w.lost(lease, "the holder's node was deleted")
+	w.mustLose(lease, "the holder's node was deleted")
 	require.ErrorIs(w, lease.Unlock(bounded(w)), w.kind.ErrLost)
 	w.Rest() // for a delete in the background
 	require.Equal(w, nodes, w.Nodes(),

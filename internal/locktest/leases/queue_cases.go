@@ -32,14 +32,14 @@ func tokensGrow(w *leaseWorld) {
 	}
 }
 
-func wrap(w *leaseWorld) {
+func numbersWrap(w *leaseWorld) {
 	w.makeParent()
 	require.True(w, w.Server.SetSequence(w.Path, 1<<31-4)) // three before the largest, which more than one node gets
 	var attempts []*attempt
 	var sessions []*stage.Session
 	for i := range 3 {
 		l, s := w.open()
-		a := w.begin(l)
+		a := w.beginLock(l)
 		attempts, sessions = append(attempts, a), append(sessions, s)
 		if i > 0 {
 			w.Waits(a.result, s, stage.Contender(i))
@@ -48,10 +48,9 @@ func wrap(w *leaseWorld) {
 		}
 	}
 	admin := w.Session() // another library's node comes later, and its number is lower
-	later, err := admin.Create(w.Path+"/lock--2147483648", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll))
-	require.NoError(w, err)
+	later := w.MustCreate(admin, w.Path+"/lock--2147483648", nil, zk.FlagEphemeral)
 	for i, a := range attempts {
-		lease := w.gets(a, stage.Contender(i).String()+", whose turn it is,")
+		lease := w.mustGet(a, stage.Contender(i).String()+", whose turn it is,")
 		for j := i + 1; j < len(attempts); j++ {
 			w.Waits(attempts[j].result, sessions[j], stage.Contender(j))
 		}
@@ -61,13 +60,13 @@ func wrap(w *leaseWorld) {
 	w.NothingLeft()
 }
 
-// spent has contenders get numbers that other nodes may get, too; package zkserver says which those are.
-func spent(w *leaseWorld) {
+// numbersRunOut has contenders get numbers that other nodes may get, too; package zkserver says which those are.
+func numbersRunOut(w *leaseWorld) {
 	lease, _ := w.holder()
 	for _, number := range []int32{math.MaxInt32, math.MinInt32, -1} {
 		require.True(w, w.Server.SetSequence(w.Path, number))
 		l, s := w.open()
-		a := w.begin(l)
+		a := w.beginLock(l)
 		w.Eventually(i18n.Same("Lock returns"), func() bool { return len(a.result) > 0 || s.Tap.Armed() > 0 })
 		require.NotEmpty(w, a.result, "waits with the number %d, which another one may get, too: two holders", number)
 		require.ErrorIs(w, <-a.result, zk.ErrNodeExists, "the server has no more numbers")
@@ -81,8 +80,7 @@ func spent(w *leaseWorld) {
 func (w *leaseWorld) curatorNode() (goes func()) {
 	admin := w.Session()
 	name := w.Path + "/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-"
-	node, err := admin.Create(name, nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
-	require.NoError(w, err)
+	node := w.MustCreate(admin, name, nil, zk.FlagEphemeralSequential)
 	return func() { require.NoError(w, admin.Delete(node, -1)) }
 }
 
@@ -91,14 +89,14 @@ func curatorName(w *leaseWorld) {
 	goes := w.curatorNode()
 	a, waiterSession := w.waiter("the contender after one of Curator's")
 	neighbour, _ := w.open(s)
-	b := w.begin(neighbour)
+	b := w.beginLock(neighbour)
 	w.release(lease, "the holder")
 	time.Sleep(time.Second) // for a contender to get in by mistake: no event says that none does
 	w.Waits(a.result, waiterSession, i18n.Same("the contender after one of Curator's"))
 	require.Empty(w, b.result, "the contender after one of Curator's has got the lock: two holders")
 	goes()
-	w.release(w.gets(a, "the contender after one of Curator's that has gone"), "it")
-	w.release(w.gets(b, "the last"), "it")
+	w.release(w.mustGet(a, "the contender after one of Curator's that has gone"), "it")
+	w.release(w.mustGet(b, "the last"), "it")
 	w.NothingLeft()
 }
 
@@ -108,7 +106,7 @@ func curatorComesLater(w *leaseWorld) {
 	a, _ := w.waiter("the waiter")
 	goes := w.curatorNode()
 	w.release(lease, "the holder")
-	w.release(w.gets(a, "the contender before one of Curator's"), "it")
+	w.release(w.mustGet(a, "the contender before one of Curator's"), "it")
 	goes()
 	w.NothingLeft()
 }
@@ -126,7 +124,7 @@ func zkLock(w *leaseWorld) {
 	w.Holds(locked, i18n.Same("zk.Lock"))
 	w.Waits(a.result, waiterSession, i18n.Same("our second contender, which comes after zk.Lock,"))
 	require.NoError(w, theirs.Unlock())
-	w.release(w.gets(a, "our second contender"), "it")
+	w.release(w.mustGet(a, "our second contender"), "it")
 	w.NothingLeft()
 }
 
@@ -136,12 +134,12 @@ func predecessorChanges(w *leaseWorld) {
 	var attempts []*attempt
 	for i := range 3 {
 		l, waiterSession := w.open()
-		a := w.begin(l)
+		a := w.beginLock(l)
 		attempts = append(attempts, a)
 		w.Waits(a.result, waiterSession, stage.Contender(i+1))
 	}
 	neighbour, _ := w.open(s)
-	attempts = append(attempts, w.begin(neighbour))
+	attempts = append(attempts, w.beginLock(neighbour))
 	admin := w.Session()
 	for range 3 {
 		for _, node := range w.Nodes() {
@@ -158,7 +156,7 @@ func predecessorChanges(w *leaseWorld) {
 	require.False(w, bubble.IsClosed(lease.Lost()), "the data of the holder's node has changed, and Lost is closed")
 	for i, a := range attempts {
 		w.release(lease, "the holder")
-		lease = w.gets(a, stage.Contender(i+1).String())
+		lease = w.mustGet(a, stage.Contender(i+1).String())
 	}
 	w.release(lease, "the last")
 	w.NothingLeft()
@@ -186,11 +184,11 @@ func parentGoes(w *leaseWorld) {
 	l, s := w.open()
 	for range 3 {
 		held := w.Server.Hold(stage.Creates(s))
-		a := w.begin(l)
+		a := w.beginLock(l)
 		w.Hit(held, i18n.Same("the request is sent"))
 		require.NoError(w, w.Session().Delete(w.Path, -1))
 		held.Release()
-		w.release(w.gets(a, "the contender whose parent was deleted"), "it")
+		w.release(w.mustGet(a, "the contender whose parent was deleted"), "it")
 		w.NothingLeft()
 	}
 }
@@ -198,13 +196,13 @@ func parentGoes(w *leaseWorld) {
 func closedClient(w *leaseWorld) {
 	lease, s := w.holder()
 	l, _ := w.open(s)
-	a := w.begin(l)
+	a := w.beginLock(l)
 	if w.Server != nil {
 		synctest.Wait()
 	}
 	s.Close()
 	closed := time.Now()
-	w.lost(lease, "the client has been closed")
+	w.mustLose(lease, "the client has been closed")
 	if w.Server != nil {
 		require.Less(w, time.Since(closed), 5*time.Second,
 			"the client has been closed, which ends its session at once, and Lost closes much later")

@@ -14,8 +14,7 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// The assertions of a case say in both languages what has happened and what to do. Below
-// that comes what was found, if the sentence does not say it.
+// The assertions of a case say in both languages what has happened and what to do; below comes what else was found.
 
 // Failf fails the case.
 func (c *Case) Failf(format string, args ...any) {
@@ -88,12 +87,6 @@ func (c *Case) Equal(want, got any, format string, args ...any) {
 	if !assert.ObjectsAreEqualValues(want, got) {
 		c.failed(i18n.Textf("expected: %v, actual: %v", want, got), i18n.Textf(format, args...))
 	}
-}
-
-// NotEqual fails if the two are equal.
-func (c *Case) NotEqual(other, got any, format string, args ...any) {
-	c.Helper()
-	c.False(assert.ObjectsAreEqualValues(other, got), format, args...)
 }
 
 // Len fails unless the list has so many items.

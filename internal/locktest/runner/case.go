@@ -27,8 +27,7 @@ func newCase(t *testing.T, name, about string) *Case { return &Case{T: t, Asked:
 // In returns the case for the inside of a bubble, which has a testing.T of its own.
 func (c *Case) In(t *testing.T) *Case { return newCase(t, c.Asked, c.About) }
 
-// Watched reports whether a watchdog watches the case, in a process of its own. If it
-// returns false the case runs in the process of the test.
+// Watched reports whether a watchdog watches the case, in its own process. Otherwise it runs in the test's process.
 func (c *Case) Watched() bool { return self != nil }
 
 // Step reports to the watchdog that the case goes on.
@@ -67,8 +66,7 @@ func (c *Case) Skip(args ...any) {
 	c.T.Skip(args...)
 }
 
-// Fail fails the case, whose process ends here. Trace is the schedule that has
-// failed, as an address of the lab, from the # on, or "".
+// Fail fails the case, whose process ends here. Trace is the failed schedule's address in the lab, from the # on, or "".
 func (c *Case) Fail(words i18n.Text, trace string) {
 	c.Helper()
 	if self == nil {
@@ -82,8 +80,7 @@ func (c *Case) Fail(words i18n.Text, trace string) {
 	self.left(true)
 }
 
-// Observe reports to the watchdog every request that reaches the server. Call it
-// where the server's bubble is, before anything is sent.
+// Observe reports every request that reaches the server to the watchdog. Call it in the server's bubble, at first.
 func (c *Case) Observe(srv *zkserver.Server) {
 	if self == nil {
 		return
@@ -127,12 +124,6 @@ func (c *Case) Does(what string) (done func()) {
 	}
 }
 
-// Call calls an operation of the lock.
-func (c *Case) Call(what string, f func()) {
-	defer c.Does(what)()
-	Aside(f)
-}
-
 // Left reports to the watchdog that the case is over, as far as its own function goes. If it has
 // failed the process ends here: what hangs would keep the bubble from ending.
 func (c *Case) Left() { self.left(c.Failed()) }
@@ -140,8 +131,7 @@ func (c *Case) Left() { self.left(c.Failed()) }
 // Over ends the process of a case that has passed and whose goroutines do not end.
 func (c *Case) Over() { self.end(true, true) }
 
-// Again has the case run again, in a process in which nothing has run before, and
-// in which About is this text. This run of it is over.
+// Again has the case run again, in a new process, in which About is this text. This run of it is over.
 func (c *Case) Again(about string) {
 	self.mu.Lock()
 	defer self.mu.Unlock()
@@ -155,8 +145,7 @@ func (c *Case) First() bool {
 	return self.cases == 1
 }
 
-// Plain returns the failure of an assertion of package testify: the message comes before testify's
-// own words, which stay English.
+// Plain returns the failure of an assertion of testify: the message comes before testify's own words, in English.
 func Plain(text string) Failure {
 	text = strings.TrimSuffix(text, "\n")
 	if !strings.Contains(text, "\tError Trace:\t") {

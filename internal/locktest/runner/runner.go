@@ -46,8 +46,7 @@ type request struct {
 	Stuck int    // index in limitsAfterStuck
 }
 
-// A report is a message of the worker on its case. A case sends several, the last of
-// which has Ended set, unless the process ends before.
+// A report is a message of the worker on its case. The last one of a case has Ended set, unless the process has ended.
 type report struct {
 	Begun    bool
 	Left     bool      // the case has run without a failure; it has not been cleaned up
@@ -64,8 +63,7 @@ type report struct {
 const (
 	workerVariable = "LOCKTEST_WORKER" // "token number name": which call of a suite the process is for
 	mark           = "locktest-report "
-	// silence is how long a process may say nothing at all: its watchdog, which
-	// ends a case that makes no progress, reports once a second.
+	// silence is how long a process may say nothing at all: its watchdog reports once a second.
 	silence = 2 * time.Minute
 )
 
@@ -171,8 +169,7 @@ func (j *Judge) Ask(name string) (v Verdict) {
 	return v
 }
 
-// casesOfWorker is how many cases a process runs at most: what memory they leave in use adds up,
-// and the watchdog has a limit for it.
+// casesOfWorker is how many cases a process runs at most: the memory that they leave in use adds up to a limit.
 const casesOfWorker = 50
 
 // Close ends the process that runs the cases. The next case begins a new one.

@@ -59,8 +59,7 @@ func leakedAt(stacks string) i18n.Text {
 // Leaked returns where a goroutine of the lock waits now.
 func Leaked() i18n.Text { return leakedAt(bubble.Stacks()) }
 
-// stackOf returns the place of the first goroutine for which wanted returns true: its innermost
-// function that is not one of others.
+// stackOf returns the place of the first goroutine that is wanted: its innermost function that is not one of others.
 func stackOf(stacks string, wanted func(block string) bool) string {
 	for block := range strings.SplitSeq(stacks, "\n\n") {
 		_, frames, ok := strings.Cut(block, "]:\n")
@@ -85,8 +84,7 @@ func stackOf(stacks string, wanted func(block string) bool) string {
 	return ""
 }
 
-// ofOthers reports whether a function is of the standard library, whose import paths
-// have no dot, or of what a lock is tested with.
+// ofOthers reports whether a function is the suite's, or the standard library's, whose import paths have no dot.
 func ofOthers(function string) bool {
 	first, _, slash := strings.Cut(function, "/")
 	if !slash { // a path of one element: the standard library, or a program's main package
@@ -108,8 +106,7 @@ var testedWith = []string{
 	"example.com/zklock/zklock/zkconn.",
 }
 
-// InLock reports whether a goroutine is in a function of the lock; those that run the tests do not
-// count. It is called in each case, so it does not read the stacks as text, which takes milliseconds.
+// InLock reports whether a goroutine is in a function of the lock. It does not read the stacks as text: that is slow.
 func InLock() bool {
 	records := make([]runtime.StackRecord, runtime.NumGoroutine()+10)
 	n, ok := runtime.GoroutineProfile(records)
@@ -163,8 +160,7 @@ func whose(pc uintptr) owner {
 	return found
 }
 
-// anyGoroutine reports whether there is a goroutine for which matches returns true. The one that
-// asks, and the one that reads the requests, do not count.
+// anyGoroutine reports whether matches returns true for a goroutine, the one that asks and the input's reader apart.
 func anyGoroutine(stacks string, matches func(state, frames string) bool) bool {
 	for block := range strings.SplitSeq(strings.TrimSpace(stacks), "\n\n") {
 		header, frames, _ := strings.Cut(block, "\n")
@@ -186,9 +182,8 @@ func spins(state, _ string) bool {
 	return strings.Contains(state, inBubble) && strings.HasPrefix(state, "run") // running, runnable
 }
 
-// mayGoOn reports whether a goroutine waits for something else than another goroutine: for a
-// processor, the operating system, the runtime or, outside of the bubble, for real time. If none
-// does, none will ever go on: virtual time would have gone on before.
+// mayGoOn reports whether a goroutine waits for something else than another goroutine: for a processor, the system, the
+// runtime or, outside of the bubble, for real time. If none does, virtual time should have gone on before.
 func mayGoOn(state, frames string) bool {
 	outside := !strings.Contains(state, inBubble)
 	for _, wait := range []string{"chan ", "select", "sync.", "synctest."} {

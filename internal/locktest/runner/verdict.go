@@ -28,8 +28,7 @@ type Verdict struct {
 	Place   string    // of its first failure, in the case's code
 	Skipped string
 	Printed string // by the lock
-	// Died means that the case has not come to its end: the process has ended, or, if
-	// Stuck is set too, the watchdog has ended it.
+	// Died means that the process has ended before the case; if Stuck is set too, the watchdog has ended it.
 	Died, Stuck bool
 	// Trace is the schedule that has failed, as an address of the lab; "" if the case has no such schedule. See Case.Fail.
 	Trace string
@@ -43,8 +42,7 @@ type Launcher struct {
 	Command func(args, env []string) (*exec.Cmd, error)
 	// Started is called with a process that has been started.
 	Started func(cmd *exec.Cmd)
-	// Kill ends a process and all that it has started. It is called for each,
-	// perhaps more than once, also when the process itself has ended.
+	// Kill ends a process and all that it has started. It is called at least once for each, also for one that has ended.
 	Kill func(cmd *exec.Cmd)
 }
 

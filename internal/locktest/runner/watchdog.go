@@ -52,9 +52,8 @@ type stepLimits struct {
 	requests  int64         // at one instant of virtual time
 }
 
-// limitsAfterStuck are the limits by how many cases in a row have not ended: a suite in which every
-// case spins ends soon. A lock that ends each case meets the first ones only: a right one uses a few
-// milliseconds of the processor between two steps.
+// limitsAfterStuck are the limits by how many cases in a row have not ended: a suite in which every case spins ends
+// soon. A right lock meets the first ones only, and uses a few milliseconds of the processor between two steps.
 var limitsAfterStuck = []stepLimits{
 	{processor: time.Second, idle: 2000, requests: 10000},
 	{processor: 300 * time.Millisecond, idle: 200, requests: 5000},
@@ -126,8 +125,7 @@ func (d *watchdog) end(ok, over bool) {
 	}
 }
 
-// left reports a case whose function has returned, and is still inside its bubble. If it has failed
-// the process ends, for what hangs would keep the bubble from ending.
+// left reports a case whose function has returned. If it has failed the process ends, for the bubble may not end.
 func (d *watchdog) left(failed bool) {
 	if d == nil {
 		return

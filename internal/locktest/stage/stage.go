@@ -1,4 +1,13 @@
 // Package stage is where the cases of a suite are played: a ZooKeeper, sessions of it, and the waits of a case there.
+//
+// A case calls an operation of a lock with Aside, which returns a channel at once, and then waits:
+//
+//   - Holds, Waits, Result: for a call, which must have got the lock, must sleep on a watch, or must have returned;
+//   - Hit, HitOrSleeps, HitOrReturns: for a request that meets a fault, or for what happens in place of that;
+//   - Eventually, WaitUntil, WaitOrSayWhy: for a condition, with different messages if it never comes true;
+//   - WaitFor, WaitWhileKept, Rest: for a time, in which something may happen.
+//
+// NthRequest, Sent and Creates say which request a fault is to meet.
 package stage
 
 import (
@@ -28,8 +37,7 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// Patience is how long something that must happen may take. On the embedded
-// server it is virtual time and costs nothing.
+// Patience is how long something that must happen may take. On the embedded server it is virtual time, and free.
 var Patience = bubble.Patience
 
 // A Stage is where one case is played: a ZooKeeper, and sessions of it.
@@ -109,8 +117,7 @@ func Real(t require.TestingT) *ensemble.Ensemble {
 	return zoo
 }
 
-// afterwards is how long a lock may clean up when its case is over, in virtual time,
-// with clients and a server that live.
+// afterwards is how long a lock may clean up after its case, in virtual time, with clients and a server that live.
 const afterwards = 10 * time.Minute
 
 // Contender is the name of contender i of a case in a message.
@@ -135,9 +142,8 @@ func (w *Stage) waitForLock(patience time.Duration) bool {
 	return w.poll(30*time.Second, patience, func() bool { return !runner.InLock() })
 }
 
-// endAfterLeaks ends the process if a goroutine is left when the clients and the server of a case
-// have been closed: a bubble would not end while one is left. The lock need not be to blame, because
-// a client that has been closed leaves some requests without an answer.
+// endAfterLeaks ends the process if a goroutine is left when a case's clients and server have been closed: the bubble
+// would not end. The lock need not be to blame: a closed client leaves some requests without an answer.
 func (w *Stage) endAfterLeaks(goroutines int) {
 	if w.strict || w.Failed() || !w.Watched() {
 		return
@@ -147,8 +153,7 @@ func (w *Stage) endAfterLeaks(goroutines int) {
 	}
 }
 
-// CalmTimeout is the session timeout of a Calm case: the least that its server agrees to. A connection
-// that breaks is back in time.
+// CalmTimeout is the session timeout of a Calm case, the least that its server agrees to; it outlives a short break.
 const CalmTimeout = 20 * time.Minute
 
 // removeAll deletes nodes that a case may have left on a real server.
@@ -247,15 +252,16 @@ func (w *Stage) Sleeps(s *Session, name i18n.Text, in func() bool) {
 	if bubble.Until(w.settle, func() bool { return in() || s.Sleeps() }) {
 		return
 	}
+	const oneLook = 5 // requests at most
 	n := s.Tap.Counts().Total() - before
-	w.True(n <= 5, // a look at the lock takes no more
-		"%s polls: it has sent %d requests in %v while it had to wait, and has set no watch; set a watch and sleep until its event comes", name, n, Patience)
+	w.True(n <= oneLook, "%s polls: it has sent %d requests in %v while it had to wait, and has set no watch; set a watch "+
+		"and sleep until its event comes", name, n, Patience)
 	w.Failf("%s waits without a watch: no event will wake it at the release%s", name, w.Why())
 }
 
 // Eventually waits until ok returns true, and fails if it does not in time.
 func (w *Stage) Eventually(what i18n.Text, ok func() bool) {
-	w.Await(ok, "never happens: %s%s", what)
+	w.WaitOrSayWhy(ok, "never happens: %s%s", what)
 }
 
 // WaitFor waits until ok returns true, at most for d.
@@ -270,8 +276,8 @@ func (w *Stage) WaitUntil(ok func() bool, format string, args ...any) {
 	w.True(bubble.Until(w.settle, ok), format, args...)
 }
 
-// Await is WaitUntil with a message whose last argument is Why.
-func (w *Stage) Await(ok func() bool, format string, args ...any) {
+// WaitOrSayWhy is WaitUntil with a message whose last argument is Why.
+func (w *Stage) WaitOrSayWhy(ok func() bool, format string, args ...any) {
 	if !bubble.Until(w.settle, ok) {
 		w.Failf(format, append(args, w.Why())...)
 	}
@@ -285,8 +291,7 @@ func (w *Stage) settle() {
 	}
 }
 
-// Why says, of an operation that does not return, which nodes and watches the
-// contenders that wait have at the server, in the words of the lesson.
+// Why says which nodes and watches are at the server when an operation does not return, in the words of the lesson.
 func (w *Stage) Why() i18n.Text {
 	if w.Server == nil {
 		return ""
@@ -297,7 +302,9 @@ func (w *Stage) Why() i18n.Text {
 	for _, watch := range w.Server.Watches() {
 		lines = append(lines, w.watched(watch))
 	}
-	onParent := slices.ContainsFunc(w.Server.Watches(), func(watch zkserver.Watch) bool { return !watch.Children && watch.Path == w.Path })
+	onParent := slices.ContainsFunc(w.Server.Watches(), func(watch zkserver.Watch) bool {
+		return !watch.Children && watch.Path == w.Path
+	})
 	switch {
 	case len(nodes) == 0 && w.Queue && onParent:
 		lines = append(lines, i18n.Textf(
@@ -386,8 +393,7 @@ func (w *Stage) NodesOf(s *Session) []string {
 	return nil
 }
 
-// NothingLeft fails if the lock has left a node. Watches that are left cost
-// something and block nobody: NoWatches looks for them.
+// NothingLeft fails if the lock has left a node. A watch that is left blocks nobody: NoWatches looks for it.
 func (w *Stage) NothingLeft() {
 	w.NoNodes("every contender has let go, and the lock leaves a node behind: it blocks every contender that comes later")
 }
@@ -405,8 +411,8 @@ func (w *Stage) NoWatches() {
 	}
 }
 
-// Parents makes all nodes above the lock's; the last has that acl.
-func (w *Stage) Parents(conn *zk.Conn, acl []zk.ACL) {
+// MakeParents makes all nodes above the lock's; the last has that acl.
+func (w *Stage) MakeParents(conn *zk.Conn, acl []zk.ACL) {
 	dir := path.Dir(w.Path)
 	for i := 1; i <= len(dir); i++ {
 		if i < len(dir) && dir[i] != '/' {
@@ -420,6 +426,13 @@ func (w *Stage) Parents(conn *zk.Conn, acl []zk.ACL) {
 			require.NoError(w, err)
 		}
 	}
+}
+
+// MustCreate makes a node as another program does, and returns its path. Anybody may change the node.
+func (w *Stage) MustCreate(s *Session, path string, data []byte, flags int32) string {
+	node, err := s.Create(path, data, flags, zk.WorldACL(zk.PermAll))
+	require.NoError(w, err)
+	return node
 }
 
 // DeleteParent deletes the parent, once it is empty. A real server may have done so: it is a container.
@@ -443,29 +456,28 @@ func (w *Stage) WaitWhileKept(n int) {
 	w.WaitFor(Patience, func() bool { return w.Keeps == 0 || w.Server != nil || len(w.Nodes()) <= n })
 }
 
-// GoesOn is the condition of a loop over the requests of one operation. It fails, and never returns
-// false, if there are too many.
-func (w *Stage) GoesOn(n int) bool {
+// NotPolling is the condition of a loop over the requests of an operation: true, or it fails if there are too many.
+func (w *Stage) NotPolling(n int) bool {
 	w.True(n <= 100, "the lock polls: it sends more than 100 requests for one operation")
 	return true
 }
 
-// Meets waits until a request meets a fault, and returns true. If the session's contender sleeps on a watch before
+// HitOrSleeps waits until a request meets a fault, and returns true. If the session's contender sleeps on a watch before
 // that, no request will come, and Meets returns false.
-func (w *Stage) Meets(f *zkserver.Fault, s *Session, what i18n.Text) bool {
+func (w *Stage) HitOrSleeps(f *zkserver.Fault, s *Session, what i18n.Text) bool {
 	w.Eventually(what, func() bool { return len(f.Hit()) > 0 || s.Sleeps() })
 	return len(f.Hit()) > 0
 }
 
-// Arrives waits until a request meets a fault or a call returns, and reports whether a request has met it.
-func (w *Stage) Arrives(f *zkserver.Fault, result <-chan error) bool {
+// HitOrReturns waits until a request meets a fault or a call returns, and reports whether a request has met it.
+func (w *Stage) HitOrReturns(f *zkserver.Fault, result <-chan error) bool {
 	w.Eventually("a request is on its way, or the call returns", func() bool { return len(f.Hit()) > 0 || len(result) > 0 })
 	return len(f.Hit()) > 0
 }
 
-// Goes ends the session of a waiter, and keeps its client from coming back. What
+// Vanishes ends the session of a waiter, and keeps its client from coming back. What
 // its Lock does then is of no interest: it may return, wait, or try again.
-func (w *Stage) Goes(s *Session) {
+func (w *Stage) Vanishes(s *Session) {
 	if w.Server == nil {
 		s.Close()
 		return
@@ -483,18 +495,19 @@ func (w *Stage) CutOff(fault MakeFault, s *Session, ops ...jute.Op) (back func()
 	return fault(Sent(s, ops...)).Every().Release
 }
 
-// Unreachable keeps a client from any server for four seconds, for which its session lives: requests
-// fail with zk.ErrNoServer.
+// Outage is for how long Unreachable keeps a client from its servers. A session of ten seconds lives on.
+const Outage = 4 * time.Second
+
+// Unreachable keeps a client from any server for the time Outage: its requests fail with zk.ErrNoServer.
 func (w *Stage) Unreachable(s *Session) {
-	time.AfterFunc(4*time.Second, w.CutOff(w.Server.LoseRequest, s, jute.OpConnect))
+	time.AfterFunc(Outage, w.CutOff(w.Server.LoseRequest, s, jute.OpConnect))
 	require.True(w, w.Server.Cut(s.ID))
 	time.Sleep(100 * time.Millisecond) // until the client has noticed
 }
 
-// EndsWith answers the next request of a client's lock with the error that the session has ended. A second later the
-// session does end.
-func (w *Stage) EndsWith(s *Session) {
-	w.Server.Fail(jute.ErrSessionExpired, Number(s, 1))
+// SaysExpired answers the next request of a lock with the error that its session has ended. It ends a second later.
+func (w *Stage) SaysExpired(s *Session) {
+	w.Server.Fail(jute.ErrSessionExpired, NthRequest(s, 1))
 	time.AfterFunc(time.Second, func() { w.Server.Expire(s.ID) })
 }
 
@@ -514,17 +527,17 @@ func (w *Stage) NoGoroutines() {
 	}
 }
 
-// Parent makes all nodes above the contenders', which anybody may change.
-func (w *Stage) Parent() {
-	w.Parents(w.Session().Conn, zk.WorldACL(zk.PermAll))
+// MakeParent makes all nodes above the contenders', which anybody may change.
+func (w *Stage) MakeParent() {
+	w.MakeParents(w.Session().Conn, zk.WorldACL(zk.PermAll))
 	if w.Queue {
 		_, err := w.Session().Create(w.Path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
 		require.Contains(w, []error{nil, zk.ErrNodeExists}, err)
 	}
 }
 
-// LastRequest is the kind of the n-th request of a session, from 1; OpError if it has not sent so many.
-func LastRequest(s *Session, n int) jute.Op {
+// RequestKind is the kind of the n-th request of a session, from 1; OpError if it has not sent so many.
+func RequestKind(s *Session, n int) jute.Op {
 	if sent := RequestsOf(s); n <= len(sent) {
 		return sent[n-1]
 	}
@@ -536,8 +549,8 @@ func ByClient(op jute.Op) bool {
 	return op == jute.OpPing || op == jute.OpConnect || op == jute.OpSetWatches
 }
 
-// Number returns the condition of the n-th request that the lock of a session sends from now on.
-func Number(s *Session, n int) func(zkserver.Request) bool {
+// NthRequest returns the condition of the n-th request that the lock of a session sends from now on.
+func NthRequest(s *Session, n int) func(zkserver.Request) bool {
 	return Nth(n, func(r zkserver.Request) bool { return r.Session == s.ID && !ByClient(r.Op) })
 }
 

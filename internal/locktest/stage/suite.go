@@ -26,8 +26,7 @@ const (
 type Level int
 
 const (
-	// Full asks for everything: errors that name the lock, exact counts of
-	// requests and watch events, and the right thing on connections that break.
+	// Full asks for everything, such as errors that name the lock, exact counts, and what to do when a connection breaks.
 	Full Level = iota
 	// Basic asks for what a first attempt must do: one holder at a time, a node that goes with its
 	// session, waiters that sleep on a watch and are woken, TryLock and Unlock that do what they say.
@@ -90,9 +89,8 @@ func (p *Plan) Add(name i18n.Text, group Group, run func(c *runner.Case)) {
 	p.Groups[key], p.Glosses[key], p.run[key] = group, name.In(i18n.Chinese), run
 }
 
-// NewPlan makes a Plan of the cases for which keep returns true. Each runs on a Stage, of which enter makes the W that
-// the case takes. If queue is set, the path of the lock is the parent of its nodes. A strict plan fails a case that
-// leaves a goroutine.
+// NewPlan makes a Plan of the cases for which keep returns true. Each runs on a Stage, of which enter makes its W. If
+// queue is set, the lock's path is the parent of its nodes. A strict plan fails a case that leaves a goroutine.
 func NewPlan[W any](cases []TestCase[W], keep func(TestCase[W]) bool, queue, strict bool, enter func(w *Stage) W) (p Plan) {
 	for _, t := range cases {
 		if !keep(t) {
@@ -101,7 +99,7 @@ func NewPlan[W any](cases []TestCase[W], keep func(TestCase[W]) bool, queue, str
 		p.Add(t.Name, t.Group, func(c *runner.Case) {
 			Play(c, queue, Needs{Exact: t.Is(Exact), Calm: t.Is(Calm), Strict: strict}, func(w *Stage) {
 				if !t.Is(Bare) {
-					w.Parent()
+					w.MakeParent()
 				}
 				t.Run(enter(w))
 			})
