@@ -140,7 +140,6 @@ func TestCtrlCEndsTheJVM(t *testing.T) {
 	require.Contains(t, stderr, "bench: interrupted\n")
 }
 
-// TestCuratorCountsToN runs the real Curator.
 func TestCuratorCountsToN(t *testing.T) {
 	testenv.Landing(t, "runs Curator (Debian: default-jdk-headless, libcurator-recipes-java)")
 	testenv.NotRaced(t, "Curator is another process")

@@ -150,7 +150,6 @@ func (f *commandLine) checkFiles(cfg *config) error {
 	return nil
 }
 
-// checkServer checks -zk and -path.
 func (f *commandLine) checkServer(cfg *config) error {
 	if err := ensemble.Check(cfg.zk); err != nil {
 		return i18n.Errorf("-zk: %w", err)

@@ -225,10 +225,8 @@ func (cfg config) whatEachDoes() i18n.Text {
 	return text
 }
 
-// An output is a file, and the flag that names it.
 type output struct{ flag, file string }
 
-// outputs are the files that the flags name.
 func (cfg config) outputs() []output {
 	all := []output{{"-json", cfg.json}, {"-report", cfg.report}}
 	return slices.DeleteFunc(all, func(o output) bool { return o.file == "" })

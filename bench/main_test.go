@@ -82,7 +82,6 @@ func benchResults(t *testing.T, args ...string) (rs []report.Run, stdout string)
 	return written[[]report.Run](t, file), stdout
 }
 
-// written is the content of a JSON file.
 func written[T any](t *testing.T, file string) (value T) {
 	t.Helper()
 	b := testenv.Must(os.ReadFile(file))(t)

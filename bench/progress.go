@@ -39,7 +39,6 @@ func (p *progress) Begin(j counter.Job) {
 	p.Say(p.run)
 }
 
-// Say shows what is being done.
 func (p *progress) Say(text i18n.Text) {
 	p.show(text, text.In(p.lang)+" …")
 }
@@ -56,7 +55,6 @@ func (p *progress) End(r report.Run) {
 	p.run, p.line = "", ""
 }
 
-// finish ends the last line.
 func (p *progress) finish() { p.show("", "") }
 
 // show ends the last line, and begins the given one, which is shown as text.

@@ -22,62 +22,98 @@ import (
 // wrong, and what its author says, such as "// wrong (safety): it locks without a list".
 var attemptLine = regexp.MustCompile(`^(?://|#) (right|wrong)(?: \((\w+)\))?: (.*)\n`)
 
+type authorsLine struct {
+	file    string
+	verdict string // right or wrong
+	group   locktest.Group
+	says    string
+}
+
+func lineOf(t *testing.T, file string) authorsLine {
+	t.Helper()
+	m := attemptLine.FindStringSubmatch(fileText(t, file))
+	require.NotNil(t, m, "the first line says whether it is right")
+	return authorsLine{file: file, verdict: m[1], group: locktest.Group(m[2]), says: m[3]}
+}
+
+// isShownBy reports whether a failure shows that the attempt is wrong in the way the line says.
+func (l authorsLine) isShownBy(f failure) bool {
+	return l.verdict == "wrong" && (f.unsafe() || l.group != locktest.Safety)
+}
+
+// requireGrade asserts that an attempt gets all points, some or none, as the line says.
+func (l authorsLine) requireGrade(t *testing.T, r *result) {
+	t.Helper()
+	require.Empty(t, r.Why)
+	switch {
+	case l.verdict == "right":
+		for _, f := range r.Failed { // a right one may send more requests than ours
+			require.Equal(t, locktest.Cost, f.Group, "a right attempt fails %q: %s", f.Case, f.Words.String())
+		}
+	case l.group == locktest.Safety:
+		require.Zero(t, r.Points, "two can be inside: %s", firstFailure(r))
+		require.True(t, r.Unsafe)
+	default:
+		require.Less(t, r.Points, r.Of, "the attempt is wrong: %s", l.says)
+	}
+}
+
+func (l authorsLine) row(r *result) string {
+	return fmt.Sprintf("| [%s](%s) | %s: %s | %d of %d | %s |\n", attemptName(l.file), filepath.Base(l.file),
+		strings.TrimSpace(l.verdict+" "+string(l.group)), cellText(l.says), r.Points, r.Of, cellText(firstFailure(r)))
+}
+
+// firstFailure is the first message, and its case; "" if all cases pass.
+func firstFailure(r *result) string {
+	if len(r.Failed) == 0 {
+		return ""
+	}
+	return r.Failed[0].Case + ": " + r.Failed[0].Words.String()
+}
+
 // attemptsPage has a table of what each attempt gets.
 const (
 	attemptsPage = "testdata/attempts/README.md"
 	attemptsHead = "\n| attempt | what its author says | points | first message |\n|---|---|---:|---|\n"
 )
 
+// attemptFiles are the files of all attempts, or of the first right one and the first wrong one of each exercise.
+func attemptFiles(t *testing.T, all bool) []string {
+	t.Helper()
+	files := testenv.Must(filepath.Glob("testdata/attempts/*.txt"))(t)
+	if !all {
+		kind := func(file string) string { return regexp.MustCompile(`/\d+-(right|wrong)`).FindString(file) } // as /3-right
+		files = slices.DeleteFunc(files, func(file string) bool { return kind(file) == "" })
+		files = slices.CompactFunc(files, func(a, b string) bool { return kind(a) == kind(b) })
+	}
+	require.GreaterOrEqual(t, len(files), 2*len(exercises), "a right and a wrong one of each exercise")
+	return files
+}
+
 // The attempts of readers who had not seen our solutions get the points that the page has. All are graded, or for a
 // landing a right one of each exercise, on a sample of cases, and a wrong one. With -update the test writes the table.
 func TestForeignAttempts(t *testing.T) {
 	takesMinutes(t)
-	files := testenv.Must(filepath.Glob("testdata/attempts/*.txt"))(t)
-	page := fileText(t, attemptsPage)
 	all := site.Updates() || testenv.AtLength()
-	if !all {
-		kind := func(file string) string { return regexp.MustCompile(`/\d+-(right|wrong)`).FindString(file) } // as /3-right
-		files = slices.DeleteFunc(files, func(file string) bool { return kind(file) == "" })
-		files = slices.CompactFunc(files, func(a, b string) bool { return kind(a) == kind(b) }) // the first of each kind
-	}
-	require.GreaterOrEqual(t, len(files), 2*len(exercises), "a right and a wrong one of each exercise")
-	rows := make([]string, len(files))
+	files := attemptFiles(t, all)
 	attempts := attemptsIn(t, files)
+	page := fileText(t, attemptsPage)
+	rows := make([]string, len(files))
 	var graded sync.WaitGroup
 	for i, file := range files {
 		graded.Add(1)
 		a := attempts[file]
 		if !all && strings.Contains(file, "-right") {
-			a.exercise = sample(a.exercise, true)
+			a.exercise = sample(a.exercise, withBasics)
 		}
 		name := attemptName(file)
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			defer graded.Done()
-			line := attemptLine.FindStringSubmatch(fileText(t, file))
-			require.NotNil(t, line, "the first line says whether it is right")
-			verdict, group, says := line[1], line[2], line[3]
-			// For a landing, a wrong attempt is graded only until a failure shows that it is wrong in the way the line says.
-			shown := func(f failure) bool { return verdict == "wrong" && (f.unsafe() || group != string(locktest.Safety)) }
-			r := gradeOf(t, a, generous, func(f failure) (goesOn bool) { return all || !shown(f) })
-			require.Empty(t, r.Why)
-			first := ""
-			if len(r.Failed) > 0 {
-				first = r.Failed[0].Case + ": " + r.Failed[0].Words.String()
-			}
-			switch {
-			case verdict == "right":
-				for _, f := range r.Failed { // a right one may send more requests than ours
-					require.Equal(t, locktest.Cost, f.Group, "a right attempt fails %q: %s", f.Case, f.Words.String())
-				}
-			case group == string(locktest.Safety):
-				require.Zero(t, r.Points, "two can be inside: %s", first)
-				require.True(t, r.Unsafe)
-			default:
-				require.Less(t, r.Points, r.Of, "the attempt is wrong: %s", says)
-			}
-			rows[i] = fmt.Sprintf("| [%s](%s) | %s: %s | %d of %d | %s |\n", name, filepath.Base(file),
-				strings.TrimSpace(verdict+" "+group), cellText(says), r.Points, r.Of, cellText(first))
+			line := lineOf(t, file)
+			r := gradeOf(t, a, generous, func(f failure) (goesOn bool) { return all || !line.isShownBy(f) })
+			line.requireGrade(t, r)
+			rows[i] = line.row(r)
 			if !site.Updates() {
 				points := fmt.Sprintf("%d of %d", r.Points, r.Of)
 				if !all && !r.Unsafe {
@@ -88,6 +124,7 @@ func TestForeignAttempts(t *testing.T) {
 			}
 		})
 	}
+
 	if site.Updates() {
 		t.Cleanup(func() {
 			graded.Wait()
@@ -96,7 +133,6 @@ func TestForeignAttempts(t *testing.T) {
 	}
 }
 
-// attemptName is the name of a file without its extensions.
 func attemptName(file string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".txt"), ".go")
 }
@@ -124,7 +160,6 @@ type saidProgram struct{ name, where, says, text string }
 // "== hides an import (z.go): imports runtime/debug".
 var saidLine = regexp.MustCompile(`(?m)^== (.+?)(?: \((.+)\))?: ?(.*)\n`)
 
-// programsOf reads the programs in a file.
 func programsOf(t *testing.T, file string) (list []saidProgram) {
 	t.Helper()
 	texts := saidLine.Split(fileText(t, file), -1)

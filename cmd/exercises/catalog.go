@@ -166,7 +166,6 @@ var exercises = []*exercise{
 	},
 }
 
-// points is how many points an exercise is worth.
 func (e *exercise) points() (n int) {
 	for _, s := range e.shares {
 		n += s.points
@@ -208,10 +207,8 @@ func (e *exercise) caseOf(name string) i18n.Text {
 
 func (e *exercise) String() string { return e.called().String() }
 
-// called is the number and the title.
 func (e *exercise) called() i18n.Text { return i18n.Textf("exercise %d, %s", e.number, e.title) }
 
-// dir is the exercise's folder in the checkout.
 func (e *exercise) dir(root string) string { return filepath.Join(root, "docs", "exercises", e.folder) }
 
 // find returns the exercise that an argument names: its number or its folder.

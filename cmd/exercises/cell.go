@@ -90,7 +90,6 @@ func (c *cell) stop(why ending) {
 	}
 }
 
-// over says why the cell is over, if it is.
 func (c *cell) over() ending {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -142,7 +141,6 @@ func (c *cell) watch(ctx context.Context) {
 	}
 }
 
-// Resources are what processes use.
 type resources struct {
 	memory    int64 // in bytes
 	processes int
@@ -150,7 +148,6 @@ type resources struct {
 	waits     bool          // no process runs, or could run
 }
 
-// usage sums up what the processes of the cell use.
 func (c *cell) usage() resources {
 	c.mu.Lock()
 	defer c.mu.Unlock()

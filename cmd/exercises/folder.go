@@ -97,7 +97,6 @@ func readAttempt(dir string, asked *exercise) (*attempt, error) {
 	return a, nil
 }
 
-// A reading is an attempt that is being read.
 type reading struct {
 	attempt *attempt // readFile sets its exercise, if that is nil, when a package clause names one
 	data    bool     // the exercise asks for data

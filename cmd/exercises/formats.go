@@ -51,7 +51,6 @@ func checkWritable(list []format) error {
 	return nil
 }
 
-// writeAll writes the files that have a name.
 func writeAll(list []format, g grades) (err error) {
 	for _, f := range list {
 		if *f.file != "" {
@@ -145,7 +144,6 @@ func (r row) json() attemptJSON {
 	return a
 }
 
-// writeJSON writes all that is known of the results.
 func writeJSON(w io.Writer, g grades) error {
 	students := []studentJSON{} // not nil: an empty list is [] in JSON, and not null
 	for _, s := range g.Sums {

@@ -25,7 +25,6 @@ const (
 //go:embed handout.go.txt
 var builtMain string
 
-// handedOut reports whether a folder is a hand-out.
 func handedOut(root string) bool {
 	_, err := os.Stat(filepath.Join(root, builtList))
 	return err == nil

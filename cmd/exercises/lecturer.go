@@ -21,14 +21,12 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// Grades are the results of all students.
 type grades struct {
 	Rows  []row
 	Sums  []sum
 	Asked []*exercise // that count: those of the flag -exercise, or all at which any student has an attempt
 }
 
-// A row is the result of one attempt of one student.
 type row struct {
 	Student string // the folder's name
 	*exercise
@@ -83,7 +81,6 @@ func (m *memory) Set(text string) error {
 	return nil
 }
 
-// gradeAll grades the folders of many students.
 func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	only := flags.String("exercise", "", i18n.FlagUsage("grade these `numbers` only: 3, or 1,2,3"))
 	space := memory(a.limits.memory)
@@ -157,7 +154,6 @@ func networked() bool {
 	})
 }
 
-// A job is an attempt that is to be graded.
 type job struct{ dir, student string }
 
 // gradeEach grades the attempts, up to jobs of them at the same time, and returns a row for
@@ -292,7 +288,6 @@ func (a *app) printTable(g grades) {
 	}
 }
 
-// gradesOf adds up what was graded.
 func gradesOf(rows []row, asked []*exercise) grades {
 	if len(asked) == 0 {
 		for _, e := range exercises {

@@ -36,7 +36,6 @@ func mutants(t *testing.T, root string, e *exercise) (list []mutant) {
 	return list
 }
 
-// of returns the mutant's program.
 func (m mutant) of(t *testing.T, solution string) string {
 	t.Helper()
 	require.Equal(t, 1, strings.Count(solution, m.old), "mutant %s: its place must be once in the solution:\n%s", m.name, m.old)

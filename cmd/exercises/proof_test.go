@@ -156,6 +156,8 @@ func withCases(e *exercise, keep func(s suite, name string) bool) *exercise {
 	return &some
 }
 
+const withBasics, withoutBasics = true, false // of sample
+
 // sample returns an exercise with one case of each group of a suite, and with all basic cases if
 // basic is set. It is for attempts that are not likely to differ in the other cases.
 func sample(e *exercise, basic bool) *exercise {
@@ -189,7 +191,7 @@ func TestGrade(t *testing.T) {
 	}
 	a := testenv.Must(readAttempt(dir, nil))(t)
 	require.Equal(t, e, a.exercise, "the package clause says which exercise it is")
-	a.exercise = sample(e, true) // the proof has all cases
+	a.exercise = sample(e, withBasics) // the proof has all cases
 	r := gradeOf(t, a, generous, nil)
 	require.Empty(t, r.Failed)
 	require.Empty(t, r.Why)
@@ -213,7 +215,7 @@ func TestStubsFail(t *testing.T) {
 			program = []byte(fileText(t, e.dir(rootOf(t)), e.writes()))
 		}
 		all[e.folder] = writeAttempt(t, e, string(program))
-		all[e.folder].exercise = sample(e, true)
+		all[e.folder].exercise = sample(e, withBasics)
 	}
 	buildTogether(t, all)
 	for _, e := range exercises {
@@ -247,7 +249,7 @@ func TestSolutionsPass(t *testing.T) {
 	for _, e := range exercises {
 		all[e.folder] = writeAttempt(t, e, fileText(t, root, e.answer))
 		if !strings.Contains(e.answer, ".solution") && !testenv.AtLength() {
-			all[e.folder].exercise = sample(e, true) // a step: its own test plays all cases
+			all[e.folder].exercise = sample(e, withBasics) // a step: its own test plays all cases
 		}
 	}
 	buildTogether(t, all)
@@ -341,25 +343,8 @@ func TestTheTranscriptOfThePage(t *testing.T) {
 	}
 }
 
-// harmless has all that a hostile attempt needs besides the harm.
-const harmless = `package naive
-
-import ("errors"
-
-	"github.com/go-zookeeper/zk"
-)
-
-var ErrNotLocked = errors.New("x")
-
-type Lock struct{}
-
-func New(conn *zk.Conn, path string) *Lock { return &Lock{} }
-func (l *Lock) TryLock() (bool, error)     { return true, nil }
-func (l *Lock) Unlock() error              { return nil }
-`
-
-// TestHostileAttempts grades attempts that would harm the lecturer's machine, or buy points. The list of
-// allowed imports keeps most of them from running; here they run all the same.
+// TestHostileAttempts grades attempts that would harm the lecturer's machine, or buy points: each is the harmless one
+// and a file with the harm. The list of allowed imports keeps most of them from running; here they run all the same.
 func TestHostileAttempts(t *testing.T) {
 	takesMinutes(t)
 	root := rootOf(t)
@@ -375,8 +360,8 @@ func TestHostileAttempts(t *testing.T) {
 				program += "\nfunc (l *Lock) Lock() error { return nil }\n"
 			}
 			dir := t.TempDir()
-			a := &attempt{exercise: sample(e, false), dir: dir, files: make(map[string]string)} // readAttempt would refuse most
-			for name, text := range map[string]string{"lock.go": harmless, "more.go": program} {
+			a := &attempt{exercise: sample(e, withoutBasics), dir: dir, files: make(map[string]string)} // readAttempt would refuse most
+			for name, text := range map[string]string{"lock.go": fileText(t, "testdata/harmless.go.txt"), "more.go": program} {
 				a.files[name] = filepath.Join(dir, name)
 				require.NoError(t, os.WriteFile(a.files[name], []byte(text), 0o644))
 			}

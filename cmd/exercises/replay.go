@@ -10,7 +10,6 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// breakingSuite has the cases of exercise 11.
 func breakingSuite() suite {
 	var all, basic []i18n.Text
 	for _, c := range counterexample.Cases() {
@@ -22,7 +21,6 @@ func breakingSuite() suite {
 	return otherSuite("TestBreak", all, basic)
 }
 
-// gradeLinks judges the links of exercise 11.
 func gradeLinks(ctx context.Context, g *grading) error {
 	file, ok := g.files[counterexample.File]
 	if !ok {
@@ -63,7 +61,7 @@ func gradeLinks(ctx context.Context, g *grading) error {
 	return nil
 }
 
-// playLinks plays answers in a cell, in processes of this program that have the argument arg. Why is empty if all were played.
+// playLinks plays answers in a cell, in processes of this program with the argument arg. Why is empty if all were played.
 func playLinks(ctx context.Context, l limits, arg string, answers map[int]string) (
 	played map[int]counterexample.Result, why i18n.Text, err error) {
 	self, err := os.Executable()

@@ -62,7 +62,6 @@ type part struct {
 	Cases  int            `json:"cases"`
 }
 
-// A result is the grade of an attempt.
 type result struct {
 	Exercise int       `json:"exercise"`
 	Points   int       `json:"points"`
@@ -95,7 +94,6 @@ func (e *exercise) ungraded(why i18n.Text) *result {
 // keptOutput is how much of a lock's output in a case is kept, in bytes.
 const keptOutput = 4 << 10
 
-// A grading is an attempt that is being graded.
 type grading struct {
 	*attempt
 	limits    limits

@@ -21,7 +21,6 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// withoutComments returns a stub without its comments.
 func withoutComments(t *testing.T, e *exercise, stub string) string {
 	t.Helper()
 	if e.file == counterexample.File {

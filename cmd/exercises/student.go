@@ -58,7 +58,6 @@ func (s exerciseState) word() i18n.Text {
 	return i18n.Textf("begun, %s", s.result.score())
 }
 
-// score says how many cases pass.
 func (r *result) score() i18n.Text { return i18n.Textf("%d of %d cases", r.Passed, r.Cases) }
 
 // states are the states of all exercises. It grades the attempts that were not graded as they are.

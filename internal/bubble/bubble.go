@@ -63,7 +63,6 @@ func Aside(f func() error) <-chan error {
 	return done
 }
 
-// IsClosed reports whether a channel is closed.
 func IsClosed(c <-chan struct{}) bool {
 	select {
 	case <-c:

@@ -117,7 +117,6 @@ func (w *watch) look() {
 	w.next.Reset(w.limits.Idle / looks)
 }
 
-// end ends the process with a message.
 func (w *watch) end(format string, args ...any) {
 	doing := ""
 	if w.limits.Doing != nil {

@@ -13,7 +13,6 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// A Benchmark compares locks.
 type Benchmark struct {
 	Players   []Player
 	Loads     []Load
@@ -63,7 +62,6 @@ type Job struct {
 	Round int
 }
 
-// Close closes the players.
 func (b *Benchmark) Close() (err error) {
 	for _, p := range b.Players {
 		err = cmp.Or(err, p.Close())

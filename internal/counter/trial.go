@@ -66,7 +66,6 @@ type outcome struct {
 	err       error
 }
 
-// Run plays the trial.
 func (t *Trial) Run(ctx context.Context) error {
 	t.ctx, t.outcomes, t.fault = ctx, make(chan outcome, TrialContenders), cameInText
 	t.start(t.ctx, Holder)

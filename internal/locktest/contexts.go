@@ -33,7 +33,6 @@ type ContextSubject struct {
 	Level Level
 }
 
-// Plan has the cases of a lock whose ctx ends.
 func (s ContextSubject) Plan() Plan {
 	contender := Subject{
 		New:          func(conn *zk.Conn, path string) Lock { return Background(s.New(conn, path)) },
@@ -274,96 +273,122 @@ func endedBeforeSendsNothing(w *contexts) {
 		"Lock was called with a ctx that had ended, and has sent a request: look at ctx before anything else")
 }
 
-// silentServer holds back each request of a waiter in turn, and meanwhile its ctx ends. It does so twice for each: the
-// second time the request fails, and the delete of the clean-up is held back: Lock may return the error of either.
+// silentServer has the ctx of a waiter end while each of its requests in turn is not answered. Then it has the request
+// fail, and the delete of the clean-up is not answered.
 func silentServer(w *contexts) {
-	for try := 2; w.NotPolling(try); try++ {
-		n, fails := try/2, try%2 == 1
-		holder, _ := w.holder()
-		waiter := w.contextContender()
-		silent := stage.NthRequest(waiter.s, n)
-		if fails {
-			w.Server.Fail(jute.ErrRuntimeInconsistency, silent)
-			silent = stage.Sent(waiter.s, jute.OpDelete)
-		}
-		held := w.Server.Hold(silent)
-		w.beginLock(waiter)
-		w.WaitFor(soon, func() bool { return len(held.Hit()) > 0 })
-		met := len(held.Hit()) > 0
-		for range 2 {
-			waiter.giveUp()
-			select {
-			case err := <-waiter.result:
-				w.True(err != nil && (fails || errors.Is(err, context.Canceled)),
-					"the ctx of a waiter has ended, and Lock returns an error that does not wrap ctx.Err(): %v", err)
-				w.namesTheLock(err)
-			case <-time.After(soon):
-				sent := stage.RequestsOf(waiter.s)
-				w.Failf(
-					"the ctx of a waiter has ended while the server did not answer its request %d, %v, and Lock does not return: the client's calls "+
-						"take no ctx; make them in a goroutine, also the delete of a clean-up, and let Lock select on its result and on ctx.Done()",
-					len(sent), sent[len(sent)-1])
-			}
-			// The waiter calls Lock again, with another ctx, while the server still does not answer.
-			waiter.ctx, waiter.giveUp = context.WithCancel(context.Background())
-			w.beginLock(waiter)
-			time.Sleep(soon)
-		}
-		waiter.giveUp()
-		held.Release()
-		w.Rest()
-		w.MustUnlock(holder, "the holder")
-		w.WaitUntil(func() bool { return len(w.Nodes()) == 0 },
-			"a waiter has given up while the server did not answer, and its node stays when the server answers again: it "+
-				"blocks every contender that comes later; delete it in the goroutine that Lock left behind")
-		if !met && !fails {
+	const answersNothing, failsFirst = false, true
+	for n := 1; w.NotPolling(n); n++ {
+		if !w.givesUpInSilence(n, answersNothing) {
 			w.True(n > 1, "the waiter sends nothing before it waits")
 			break
 		}
+		w.givesUpInSilence(n, failsFirst)
 	}
 	w.Rest()
 	w.NothingLeft()
 }
 
-// answeredTooLate holds back each reply on the way to a free lock in turn, and meanwhile ctx ends. It does so three
-// times for each reply: the second time the first delete of the clean-up is lost, and the third time it fails.
-func answeredTooLate(w *contexts) {
-	for try := 3; w.NotPolling(try); try++ {
-		n, lost, fails := try/3, try%3 == 1, try%3 == 2
-		w.Path = fmt.Sprintf("/locktest/%d/lock", try) // its parents are missing each time
-		p := w.contextContender()
-		held := w.Server.HoldReply(stage.NthRequest(p.s, n))
-		w.beginLock(p)
-		met, op := w.HitOrReturns(held, p.result), stage.RequestKind(p.s, n)
-		p.giveUp()
-		err := w.Result(p.result, i18n.Textf(
-			"the ctx of a contender has ended while the server did not answer its request %d, %v, and its Lock", n, op))
-		if err == nil {
-			held.Release()
-			w.MustUnlock(p, "a contender that has got the lock though its ctx has ended")
-		} else {
-			w.ErrorIs(err, context.Canceled, "the ctx of a contender has ended, and Lock returns an error that does not wrap ctx.Err()")
-			time.Sleep(late)
-			if lost {
-				defer w.Server.LoseRequest(stage.Sent(p.s, jute.OpDelete)).Release()
-			}
-			if fails {
-				w.notHeldAfterGivingUp(p, held, n)
-			}
-			held.Release()
+// givesUpInSilence has a waiter give up twice while the server does not answer its n-th request or, if that fails, the
+// delete of the clean-up: then Lock may return the error of either. It reports whether there was such a request.
+func (w *contexts) givesUpInSilence(n int, fails bool) (met bool) {
+	holder, _ := w.holder()
+	waiter := w.contextContender()
+	silent := stage.NthRequest(waiter.s, n)
+	if fails {
+		w.Server.Fail(jute.ErrRuntimeInconsistency, silent)
+		silent = stage.Sent(waiter.s, jute.OpDelete)
+	}
+	held := w.Server.Hold(silent)
+	w.beginLock(waiter)
+	w.WaitFor(soon, func() bool { return len(held.Hit()) > 0 })
+	met = len(held.Hit()) > 0
+
+	for range 2 {
+		waiter.giveUp()
+		select {
+		case err := <-waiter.result:
+			w.True(err != nil && (fails || errors.Is(err, context.Canceled)),
+				"the ctx of a waiter has ended, and Lock returns an error that does not wrap ctx.Err(): %v", err)
+			w.namesTheLock(err)
+		case <-time.After(soon):
+			sent := stage.RequestsOf(waiter.s)
+			w.Failf(
+				"the ctx of a waiter has ended while the server did not answer its request %d, %v, and Lock does not return: the client's calls "+
+					"take no ctx; make them in a goroutine, also the delete of a clean-up, and let Lock select on its result and on ctx.Done()",
+				len(sent), sent[len(sent)-1])
 		}
-		w.Rest()
-		w.NoNodes(i18n.Textf(
-			"request %d of a contender, %v, was answered %v after ctx had ended, Lock has returned an error, and the node "+
-				"stays: it blocks every contender that comes later; the goroutine that waits for the answer must delete the "+
-				"node, also if it has got the lock, and send the delete again if it is lost", n, op, late))
-		w.NothingLeft()
-		w.answeredLate(n)
-		if !met {
-			w.True(n > 1, "Lock sends no request")
-			return
+		// The waiter calls Lock again, with another ctx, while the server still does not answer.
+		waiter.ctx, waiter.giveUp = context.WithCancel(context.Background())
+		w.beginLock(waiter)
+		time.Sleep(soon)
+	}
+
+	waiter.giveUp()
+	held.Release()
+	w.Rest()
+	w.MustUnlock(holder, "the holder")
+	w.WaitUntil(func() bool { return len(w.Nodes()) == 0 },
+		"a waiter has given up while the server did not answer, and its node stays when the server answers again: it "+
+			"blocks every contender that comes later; delete it in the goroutine that Lock left behind")
+	return met
+}
+
+// A cleanUp says what becomes of the first delete that a Lock sends when it has given up.
+type cleanUp string
+
+const (
+	deleteWorks  cleanUp = "works"
+	deleteIsLost cleanUp = "is-lost"
+	deleteFails  cleanUp = "fails"
+)
+
+// answeredTooLate has ctx end while the reply to each request of a Lock in turn is held back.
+func answeredTooLate(w *contexts) {
+	for n := 1; w.NotPolling(n); n++ {
+		for _, c := range []cleanUp{deleteWorks, deleteIsLost, deleteFails} {
+			if !w.givesUpBeforeReply(n, c) {
+				w.True(n > 1, "Lock sends no request")
+				return
+			}
 		}
 	}
+}
+
+// givesUpBeforeReply has ctx end before the reply to the n-th request of a Lock on a free lock, and reports whether
+// the Lock has sent such a request.
+func (w *contexts) givesUpBeforeReply(n int, c cleanUp) (met bool) {
+	w.Path = fmt.Sprintf("/locktest/%d-%s/lock", n, c) // its parents are missing each time
+	p := w.contextContender()
+	held := w.Server.HoldReply(stage.NthRequest(p.s, n))
+	w.beginLock(p)
+	met, op := w.HitOrReturns(held, p.result), stage.RequestKind(p.s, n)
+	p.giveUp()
+	err := w.Result(p.result, i18n.Textf(
+		"the ctx of a contender has ended while the server did not answer its request %d, %v, and its Lock", n, op))
+
+	if err == nil {
+		held.Release()
+		w.MustUnlock(p, "a contender that has got the lock though its ctx has ended")
+	} else {
+		w.ErrorIs(err, context.Canceled, "the ctx of a contender has ended, and Lock returns an error that does not wrap ctx.Err()")
+		time.Sleep(late)
+		switch c {
+		case deleteIsLost:
+			defer w.Server.LoseRequest(stage.Sent(p.s, jute.OpDelete)).Release()
+		case deleteFails:
+			w.notHeldAfterGivingUp(p, held, n)
+		}
+		held.Release()
+	}
+
+	w.Rest()
+	w.NoNodes(i18n.Textf(
+		"request %d of a contender, %v, was answered %v after ctx had ended, Lock has returned an error, and the node "+
+			"stays: it blocks every contender that comes later; the goroutine that waits for the answer must delete the "+
+			"node, also if it has got the lock, and send the delete again if it is lost", n, op, late))
+	w.NothingLeft()
+	w.answeredLate(n)
+	return met
 }
 
 // notHeldAfterGivingUp has the first delete of a late lock fail, and then Unlock is called: the lock is not held,
@@ -413,35 +438,45 @@ func (c *endingAtLook) Err() error {
 	return c.Context.Err()
 }
 
-// givesUpAtOnce ends ctx when the holder's node has gone, just before the waiter has the lock. Every second time it
-// ends when the lock looks at ctx: at the first look after that, then the second, and so on, to more than a lock takes.
+const atOnce = 0 // in place of the number of a look at ctx
+
+// givesUpAtOnce ends ctx when the holder's node has gone, just before the waiter has the lock: at once, and when the
+// lock looks at ctx for the first time after that, the second, and so on.
 func givesUpAtOnce(w *contexts) {
-	for i := range 40 {
-		holder, holderSession := w.holder()
-		waiter := w.contextContender()
-		ctx := &endingAtLook{Context: waiter.ctx, end: waiter.giveUp}
-		waiter.ctx = ctx
-		w.beginLock(waiter)
-		w.Waits(waiter.result, waiter.s, "the waiter")
-		// The reply to the holder's delete is kept back, the events are not.
-		held := w.Server.HoldReply(stage.Sent(holderSession, jute.OpDelete))
-		released := w.Aside("Unlock", holder.Unlock)
-		w.Hit(held, "the holder deletes its node")
-		ctx.n.Store(int32(i/2 + 1))
-		if i%2 == 0 {
-			waiter.giveUp()
-		}
-		held.Release()
-		err := w.Result(waiter.result, "the ctx of a waiter ends in the instant in which it gets the lock, and its Lock")
-		w.NoError(w.Result(released, "Unlock of the holder"), "Unlock of the holder fails")
-		if err == nil {
-			w.MustUnlock(waiter, "a contender that got the lock just before its ctx ended")
-		} else {
-			w.ErrorIs(err, context.Canceled, "the ctx of a waiter has ended, and Lock returns an error that does not wrap ctx.Err()")
-		}
-		w.WaitUntil(func() bool { return len(w.Nodes()) == 0 },
-			"the ctx of a waiter has ended in the instant in which it got the lock, Lock has returned an error, and its "+
-				"node stays: every other contender waits; if Lock returns ctx.Err(), the node must go")
+	const looks = 20 // more than a lock takes
+	for n := 1; n <= looks; n++ {
+		w.givesUpAsItLocks(atOnce)
+		w.givesUpAsItLocks(n)
 	}
 	w.NothingLeft()
+}
+
+// givesUpAsItLocks ends the ctx of a waiter at the n-th look at it after the holder's node has gone.
+func (w *contexts) givesUpAsItLocks(n int) {
+	holder, holderSession := w.holder()
+	waiter := w.contextContender()
+	ctx := &endingAtLook{Context: waiter.ctx, end: waiter.giveUp}
+	waiter.ctx = ctx
+	w.beginLock(waiter)
+	w.Waits(waiter.result, waiter.s, "the waiter")
+	// The reply to the holder's delete is kept back, the events are not.
+	held := w.Server.HoldReply(stage.Sent(holderSession, jute.OpDelete))
+	released := w.Aside("Unlock", holder.Unlock)
+	w.Hit(held, "the holder deletes its node")
+	ctx.n.Store(int32(n))
+	if n == atOnce {
+		waiter.giveUp()
+	}
+
+	held.Release()
+	err := w.Result(waiter.result, "the ctx of a waiter ends in the instant in which it gets the lock, and its Lock")
+	w.NoError(w.Result(released, "Unlock of the holder"), "Unlock of the holder fails")
+	if err == nil {
+		w.MustUnlock(waiter, "a contender that got the lock just before its ctx ended")
+	} else {
+		w.ErrorIs(err, context.Canceled, "the ctx of a waiter has ended, and Lock returns an error that does not wrap ctx.Err()")
+	}
+	w.WaitUntil(func() bool { return len(w.Nodes()) == 0 },
+		"the ctx of a waiter has ended in the instant in which it got the lock, Lock has returned an error, and its "+
+			"node stays: every other contender waits; if Lock returns ctx.Err(), the node must go")
 }

@@ -166,7 +166,6 @@ const (
 	exact, calm, bare     = stage.Exact, stage.Calm, stage.Bare
 )
 
-// row is one case of a table.
 func row[W any](name i18n.Text, g Group, run func(w W), traits ...stage.Trait) TestCase[W] {
 	return TestCase[W]{Name: name, Group: g, Run: run, Traits: traits}
 }

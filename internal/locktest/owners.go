@@ -34,7 +34,6 @@ type OwnersSubject struct {
 	Level Level
 }
 
-// Plan has the cases about owners.
 func (s OwnersSubject) Plan() Plan {
 	contender := Subject{
 		New:          func(conn *zk.Conn, path string) Lock { return s.Open(conn, path)("of another Mutex") },
@@ -74,7 +73,6 @@ var ownersCases = []TestCase[*owners]{
 	row("one owner at a time is inside, many goroutines of each", Safety, manyGoroutines),
 }
 
-// owners is the world of one case about owners.
 type owners struct {
 	*World
 	subject OwnersSubject

@@ -137,13 +137,10 @@ type Contender struct {
 	leases []Lease
 }
 
-// NewContender makes a Contender of a lock of a subject.
 func NewContender(s LeaseSubject, l LeaseLock) *Contender { return &Contender{lock: l, subject: s} }
 
-// Lock waits for a lease.
 func (c *Contender) Lock(ctx context.Context) error { return c.keep(c.lock.Lock(ctx)) }
 
-// TryLock asks for a lease.
 func (c *Contender) TryLock() (bool, error) {
 	err := c.keep(c.lock.TryLock(context.Background()))
 	if errors.Is(err, c.subject.ErrHeld) {

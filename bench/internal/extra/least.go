@@ -19,7 +19,6 @@ type Least struct {
 	mine int    // the number of its node, or of the last node that it has deleted; -1: none yet
 }
 
-// NewLeast makes a contender.
 func NewLeast(conn *zk.Conn, path string) *Least { return &Least{conn: conn, path: path, mine: -1} }
 
 func (l *Least) Lock() error {

@@ -157,7 +157,6 @@ func numbers(lines []chartLine) (xs []float64) {
 	return slices.Compact(xs)
 }
 
-// add adds the lines that have points.
 func (c *Chart) add(lines ...chartLine) {
 	for _, l := range lines {
 		if len(l.points) > 0 {

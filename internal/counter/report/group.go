@@ -88,7 +88,6 @@ func (g Group) elapsed() time.Duration {
 	return g.medianTime(func(r Run) time.Duration { return r.Elapsed })
 }
 
-// medianTime is the median of a time.
 func (g Group) medianTime(f func(Run) time.Duration) time.Duration {
 	return time.Duration(g.median(func(r Run) float64 { return float64(f(r)) }))
 }

@@ -51,7 +51,6 @@ func WriteReport(w io.Writer, set Settings, results []Run, l i18n.Language) erro
 	})
 }
 
-// A pageCell is a cell of the page.
 type pageCell struct {
 	Label string // of its column, for pages where rows are cards
 	Text  string

@@ -77,7 +77,6 @@ const (
 	StatusWarmUp  = "warm-up"    // it went well, and is reported apart
 )
 
-// why is the reason of the end.
 func (r Run) why(l i18n.Language) string { return cmp.Or(r.Says.In(l), r.Error) }
 
 // waitSteps is how many steps the line of a lock has in a chart of the waits.

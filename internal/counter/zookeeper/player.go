@@ -36,7 +36,6 @@ type cancellable interface {
 	LockContext(ctx context.Context) error
 }
 
-// A Maker makes one contender.
 type Maker = func(conn *zk.Conn, path string) Locker
 
 // A Kind makes the contenders of one kind of lock.
@@ -76,7 +75,6 @@ func (p *Player) Warm(ctx context.Context, r report.Run) (bool, error) {
 	return true, p.Run(ctx, &r)
 }
 
-// Run plays one round.
 func (p *Player) Run(ctx context.Context, r *report.Run) (err error) {
 	r.Client, r.RTT = report.GoClient, p.On.RTT
 	if p.On.group != nil {
@@ -182,7 +180,6 @@ func (p *Player) setUp(ctx context.Context, sessionOf []int, round int, rtt time
 	return s, err
 }
 
-// close ends the sessions.
 func (s *setup) close() {
 	var wg sync.WaitGroup
 	for _, conn := range s.conns {

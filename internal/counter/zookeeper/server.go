@@ -91,7 +91,6 @@ func (s *Server) Close(err error) error {
 	return errors.Join(err, s.bounded(s.group.leave))
 }
 
-// Zoo returns the ZooKeeper.
 func (s *Server) Zoo() *ensemble.Ensemble { return s.zoo }
 
 // endOfGroup returns why the processes no longer run together, if that is the reason for err, otherwise err.

@@ -38,7 +38,6 @@ type ElectionSubject struct {
 // electionTimeout is the session timeout of the candidates, unless a case says another.
 const electionTimeout = 10 * time.Second
 
-// Plan has the cases of an election.
 func (s ElectionSubject) Plan() locktest.Plan {
 	asLock := locktest.Subject{New: s.lockOf(electionTimeout), Queue: true, WakeUps: func(int) int { return 1 }}
 	return locktest.NewPlan(electionCases, stage.Of[*election](s.Level), asLock,
@@ -114,7 +113,6 @@ var electionCases = []locktest.TestCase[*election]{
 	row("a closed session wakes a candidate with an error", faults, ofLocks(locktest.ClosedWaiter), exact),
 }
 
-// An election is the world of a case.
 type election struct {
 	*locktest.World
 	subject ElectionSubject

@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -32,7 +31,6 @@ type FenceSubject struct {
 	Level locktest.Level
 }
 
-// Plan has the cases of a resource that checks tokens.
 func (s FenceSubject) Plan() locktest.Plan {
 	return stage.NewPlan(stage.WithoutParents(fenceCases), stage.Of[*fences](s.Level), false, false,
 		func(w *stage.Stage) *fences {
@@ -61,7 +59,6 @@ var fenceCases = []locktest.TestCase[*fences]{
 	row("a path that is not one is an error, or works", faults, fenceBadPaths),
 }
 
-// A fences is the world of a case.
 type fences struct {
 	*stage.Stage
 	subject FenceSubject
@@ -70,14 +67,14 @@ type fences struct {
 	others  int    // how many more registers the case has had
 }
 
-// another has a case go on with a register that does not exist yet.
-func (w *fences) another() {
+// useAnotherPath has a case go on with a register that does not exist yet.
+func (w *fences) useAnotherPath() {
 	w.others++
 	w.at = fmt.Sprintf("%s-%d/register", w.first, w.others) // its parent does not exist yet, either
 }
 
-// store opens the register in a session of its own, as another process of the resource does.
-func (w *fences) store() (Register, *locktest.Session) {
+// openStore opens the register in a session of its own, as another process of the resource does.
+func (w *fences) openStore() (Register, *locktest.Session) {
 	s := w.Session()
 	return w.subject.New(s.Conn, w.at), s
 }
@@ -117,20 +114,20 @@ func (w *fences) mustHave(r Register, token int64, value string, what i18n.Text)
 }
 
 func writtenIsRead(w *fences) {
-	r, s := w.store()
+	r, s := w.openStore()
 	w.mustHave(r, 0, "", "nothing has been written yet")
 	w.mustPass(r, 33, "a", "it is the first, and the nodes above the register's are missing: make them when create "+
 		"returns zk.ErrNoNode")
 	w.mustHave(r, 33, "a", "the value was written")
 	w.mustPass(r, 34, "b", "a higher token than the last")
 	w.mustHave(r, 34, "b", "another value was written")
-	w.another()
+	w.useAnotherPath()
 	w.mustPass(w.subject.New(s.Conn, w.at), 1, "c",
 		"it is the first at this path; the same process has another register, which has seen token 34")
 }
 
 func lowerIsRefused(w *fences) {
-	r, _ := w.store()
+	r, _ := w.openStore()
 	w.mustPass(r, 34, "new", "it is the first")
 	for _, token := range []int64{33, 1, 33} {
 		w.mustBeRefused(r, token, "old", "token 34 has been seen; a write that was refused must not lower the token")
@@ -142,7 +139,7 @@ func lowerIsRefused(w *fences) {
 }
 
 func equalPasses(w *fences) {
-	r, _ := w.store()
+	r, _ := w.openStore()
 	for _, value := range []string{"a", "b", "c", "bb", "b", "a", "", "ab"} {
 		w.mustPass(r, 33, value, "a holder writes as often as it likes with its one token: refuse lower ones only")
 		w.mustHave(r, 33, value, "the holder has written once more")
@@ -150,7 +147,7 @@ func equalPasses(w *fences) {
 }
 
 func asNumbers(w *fences) {
-	r, _ := w.store()
+	r, _ := w.openStore()
 	// As texts, 10 sorts before 9. A uint32 has no room for 1<<32, and a float64 takes 1<<53 and the next for one number.
 	tokens := []int64{1, 9, 10, 99, 100, 1<<32 - 1, 1 << 32, 1<<53 - 1, 1 << 53, 1<<53 + 1, math.MaxInt64 - 1, math.MaxInt64}
 	for i, token := range tokens {
@@ -165,7 +162,7 @@ func asNumbers(w *fences) {
 }
 
 func sameValue(w *fences) {
-	r, _ := w.store()
+	r, _ := w.openStore()
 	w.mustPass(r, 33, "same", "it is the first")
 	w.mustPass(r, 34, "same", "a higher token than the last")
 	w.mustHave(r, 34, "same", "the value is the same, and the token is higher")
@@ -178,17 +175,17 @@ func sameValue(w *fences) {
 func restart(w *fences) {
 	var what = i18n.Text("the store was restarted after token 34; the token must outlive the process: " +
 		"keep it on the znode")
-	r, s := w.store()
+	r, s := w.openStore()
 	w.mustPass(r, 34, "a", "it is the first")
 	s.Close()
-	r, _ = w.store()
+	r, _ = w.openStore()
 	w.mustBeRefused(r, 33, "b", what)
 	w.mustHave(r, 34, "a", "the store was restarted")
-	r, _ = w.store()
+	r, _ = w.openStore()
 	w.mustPass(r, 34, "b", "the holder goes on after a restart of the store")
 	w.mustPass(r, 35, "c", "the next holder writes after a restart of the store")
 	w.mustHave(r, 35, "c", "the last value")
-	another, _ := w.store()
+	another, _ := w.openStore()
 	w.mustPass(another, 36, "c", "a higher token than the last, at another process of the store")
 	w.mustBeRefused(r, 35, "c", "token 36 has been seen by another process of the store, and this process has written "+
 		"the same before")
@@ -197,7 +194,7 @@ func restart(w *fences) {
 // goroutinesAtOnce has a writer for each token, all at the same time. Another case looks at what Write returns.
 func goroutinesAtOnce(w *fences) {
 	const n = 20
-	r, _ := w.store()
+	r, _ := w.openStore()
 	// A client's first answer waits a moment, and virtual time stops while a goroutine waits for a register's mutex.
 	w.mustHave(r, 0, "", "nothing has been written yet")
 	results := make([]<-chan error, n+1)
@@ -215,51 +212,62 @@ func goroutinesAtOnce(w *fences) {
 		"token must stay, and an old token has written; check the token and store it with the value in one step", n))
 }
 
-// inBetween holds back each request of a Write in turn; meanwhile another process of the store writes with another
-// token. If that is 0 or less, somebody deletes the node; and if it is less, the other process writes before the next
-// request. It does so with a node that exists and with one that does not. Then it calls then with the result of the
-// Write that was held back.
-func (w *fences) inBetween(token, other int64, then func(r Register, what i18n.Text, err error)) {
+// A meanwhile is what happens while a request of a Write is held back: another process of the store writes with a
+// token, or somebody deletes the node. Of both, the write comes after the deletion and before the next request.
+type meanwhile struct {
+	writes  int64 // the token; 0: nothing is written
+	deletes bool
+}
+
+// The values of the Write that is held back, and of the other process of the store.
+const ofSlow, ofQuick = "of the slow one", "of the quick one"
+
+// inBetween holds back each request of a Write in turn, of a node that exists and of one that does not. Meanwhile
+// happens what m says. Then it calls then with the result of the Write.
+func (w *fences) inBetween(token int64, m meanwhile, then func(r Register, what i18n.Text, err error)) {
 	for _, exists := range []bool{true, false} {
 		for n := 1; w.NotPolling(n); n++ {
-			w.another()
-			r, s := w.store()
-			meanwhile, ms := w.store()
+			w.useAnotherPath()
+			r, s := w.openStore()
+			other, otherSession := w.openStore()
 			if exists {
-				w.mustPass(meanwhile, 1, "before", "it is the first")
+				w.mustPass(other, 1, "before", "it is the first")
 			}
 			held := w.Server.Hold(stage.NthRequest(s, n))
-			result := w.Aside("Write", func() error { return r.Write(token, []byte("of the slow one")) })
+			result := w.Aside("Write", func() error { return r.Write(token, []byte(ofSlow)) })
 			if !w.HitOrReturns(held, result) {
 				w.True(n > 1, "Write sends no request: the token must outlive the process, keep it on a znode")
 				w.NoError(<-result, "Write with token %d fails", token)
 				held.Release()
 				break
 			}
+
 			op := stage.RequestKind(s, n)
-			did := i18n.Textf("another process of the store has stored a value with token %d", other)
-			if other > 0 {
-				w.mustPass(meanwhile, other, "of the quick one", "a higher token than the last")
-			} else if seen, _, _ := meanwhile.Read(); seen < token { // else the value is stored, and goes with the node
+			did := i18n.Textf("another process of the store has stored a value with token %d", m.writes)
+			if !m.deletes {
+				w.mustPass(other, m.writes, ofQuick, "a higher token than the last")
+			} else if seen, _, _ := other.Read(); seen < token { // else the value is stored, and goes with the node
 				did = "somebody has deleted the node"
-				ms.Delete(w.at, -1)
+				otherSession.Delete(w.at, -1)
 			}
 			next := w.Server.Hold(stage.NthRequest(s, 1))
 			held.Release()
-			if other < 0 && w.HitOrReturns(next, result) && w.write(meanwhile, -other, "of the quick one") == nil {
+			bothHappen := m.deletes && m.writes > 0
+			if bothHappen && w.HitOrReturns(next, result) && w.write(other, m.writes, ofQuick) == nil {
 				did = i18n.Textf("somebody has deleted the node, and before the next request another process of the store has stored "+
-					"a value with token %d", -other)
+					"a value with token %d", m.writes)
 			}
 			next.Release()
+
 			what := i18n.Textf("while request %d of a Write with token %d, %v, was on its way, %s", n, token, op, did)
-			then(meanwhile, what, w.Result(result, i18n.Textf("%s, and Write", what)))
+			then(other, what, w.Result(result, i18n.Textf("%s, and Write", what)))
 		}
 	}
 }
 
 func betweenCheckAndStore(w *fences) {
-	w.inBetween(33, 34, func(r Register, what i18n.Text, err error) {
-		w.mustHave(r, 34, "of the quick one", i18n.Textf("%s, and an old token has written; the check and the store must "+
+	w.inBetween(33, meanwhile{writes: 34}, func(r Register, what i18n.Text, err error) {
+		w.mustHave(r, 34, ofQuick, i18n.Textf("%s, and an old token has written; the check and the store must "+
 			"be one step: pass to Set the version that you have checked", what))
 		w.HasError(err, "%s, and Write returns no error: its value is not there", what)
 	})
@@ -267,7 +275,7 @@ func betweenCheckAndStore(w *fences) {
 
 // staleInBetween asks for more than betweenCheckAndStore: the error must be ErrStale.
 func staleInBetween(w *fences) {
-	w.inBetween(33, 34, func(_ Register, what i18n.Text, err error) {
+	w.inBetween(33, meanwhile{writes: 34}, func(_ Register, what i18n.Text, err error) {
 		w.ErrorIs(err, w.subject.ErrStale,
 			"%s, and Write returns another error than ErrStale: look again, the token is stale now", what)
 	})
@@ -275,13 +283,13 @@ func staleInBetween(w *fences) {
 
 func lowerInBetween(w *fences) {
 	for _, token := range []int64{34, 33} { // another holder's, and the same one's
-		w.inBetween(token, 33, func(r Register, what i18n.Text, err error) {
+		w.inBetween(token, meanwhile{writes: 33}, func(r Register, what i18n.Text, err error) {
 			w.NoError(err, "%s, and Write fails: the token is not stale, so look again, and store the value", what)
-			w.mustHave(r, token, "of the slow one", what)
+			w.mustHave(r, token, ofSlow, what)
 		})
 	}
-	for _, other := range []int64{0, -32} {
-		w.inBetween(33, other, func(r Register, what i18n.Text, err error) { w.passes(r, 33, what, err) })
+	for _, m := range []meanwhile{{deletes: true}, {deletes: true, writes: 32}} {
+		w.inBetween(33, m, func(r Register, what i18n.Text, err error) { w.passes(r, 33, what, err) })
 	}
 }
 
@@ -290,33 +298,34 @@ func (w *fences) passes(r Register, token int64, what i18n.Text, err error) {
 	w.NotErrorIs(err, w.subject.ErrStale, "%s, and Write returns ErrStale: no higher token has been seen; check again",
 		what)
 	if err != nil {
-		w.mustPass(r, token, "of the slow one", "the holder tries again")
+		w.mustPass(r, token, ofSlow, "the holder tries again")
 	}
-	w.mustHave(r, token, "of the slow one", what)
+	w.mustHave(r, token, ofSlow, what)
 }
 
 // manyInBetween has another process of the store win one race after the other, the last one with a higher token.
 func manyInBetween(w *fences) {
 	for _, races := range []int{1, 1100} { // a register may count its tries, and give up at a thousand
-		w.another()
-		const token = 10_000
-		r, s := w.store()
-		meanwhile, _ := w.store()
-		w.mustPass(meanwhile, 1, "before", "it is the first")
+		w.useAnotherPath()
+		const token = 10_000 // higher than those of all races
+		r, s := w.openStore()
+		other, _ := w.openStore()
+		w.mustPass(other, 1, "before", "it is the first")
 		changes := stage.Sent(s, jute.OpSetData, jute.OpMulti, jute.OpCreate, jute.OpDelete)
 		held := w.Server.Hold(changes)
-		result := w.Aside("Write", func() error { return r.Write(token, []byte("of the slow one")) })
+		result := w.Aside("Write", func() error { return r.Write(token, []byte(ofSlow)) })
 		lost := 0
 		for ; w.HitOrReturns(held, result) && lost < races; lost++ {
-			w.mustPass(meanwhile, int64(2+lost), fmt.Sprint("of the quick one, ", lost), "a higher token than the last")
+			w.mustPass(other, int64(2+lost), fmt.Sprint("of the quick one, ", lost), "a higher token than the last")
 			next := w.Server.Hold(changes)
 			held.Release()
 			held = next
 		}
+
 		what := i18n.Textf("while a Write with token %d was under way, another process of the store has stored a value "+
 			"with a lower token %d times", token, lost)
 		if lost == races {
-			w.mustPass(meanwhile, token+1, "of the next holder", "a higher token than the last")
+			w.mustPass(other, token+1, "of the next holder", "a higher token than the last")
 		}
 		held.Release()
 		err := w.Result(result, i18n.Textf("%s, and Write", what))
@@ -330,7 +339,7 @@ func manyInBetween(w *fences) {
 }
 
 func anyBytes(w *fences) {
-	r, _ := w.store()
+	r, _ := w.openStore()
 	every := make([]byte, 256)
 	for i := range every {
 		every[i] = byte(i)
@@ -339,6 +348,7 @@ func anyBytes(w *fences) {
 		w.mustPass(r, int64(i+1), value, "a higher token than the last")
 		w.mustHave(r, int64(i+1), value, i18n.Textf("the value must come back as it was, all %d bytes of it", len(value)))
 	}
+
 	buffer := []byte("value, and what follows it") // the caller may use it for something else, and change what it has read
 	w.NoError(r.Write(100, buffer[:len("value")]), "Write of the beginning of a buffer fails")
 	w.True(string(buffer) == "value, and what follows it", "the value is only the beginning of the caller's buffer, "+
@@ -353,9 +363,9 @@ func anyBytes(w *fences) {
 // spoiledWrite has the connection and the session of a Write break, and then loses each request and each reply.
 func spoiledWrite(w *fences) {
 	w.troubledWrite()
-	for i, lose := range slices.Repeat([]stage.MakeFault{w.Server.LoseRequest, w.Server.LoseReply}, 3) {
-		before := int64(33 + i/2) // each fault with a lower token, 33, with the same one, 34, and with 35: the node is missing
-		w.lossyWrite(before, lose)
+	for _, before := range []int64{33, 34, noNode} { // a lower token than the Write's, the same one, and none
+		w.lossyWrite(before, w.Server.LoseRequest)
+		w.lossyWrite(before, w.Server.LoseReply)
 	}
 }
 
@@ -365,31 +375,35 @@ func (w *fences) troubledWrite() {
 		time.AfterFunc(20*time.Second, w.CutOff(w.Server.LoseRequest, s, jute.OpGetData))
 	}
 	for _, trouble := range []func(*locktest.Session){w.Unreachable, w.SaysExpired, mute} {
-		w.another()
-		r, s := w.store()
-		other, otherSession := w.store()
+		w.useAnotherPath()
+		r, s := w.openStore()
+		other, otherSession := w.openStore()
 		w.mustPass(other, 33, "before", "it is the first")
 		w.mustHave(other, 33, "before", "the value was written")
 		trouble(otherSession)
 		token, _, err := other.Read()
 		w.True(err != nil || token == 33, "no server can be reached, or the session of the store ends, and Read returns "+
 			"token %d and no error: that says that nothing has been written", token)
+
 		trouble(s)
 		err = w.write(r, 33, "after")
 		w.NotErrorIs(err, w.subject.ErrStale, "no server can be reached, or the session of the store ends, and "+
 			"Write returns ErrStale: no higher token has been seen; return the client's error")
-		third, ts := w.store()
+		third, thirdSession := w.openStore()
 		if err == nil {
 			w.mustHave(third, 33, "after", "no request was answered for a while, and Write has returned no error")
 		}
+
 		time.Sleep(2 * time.Minute) // by then the clients are connected again
 		w.mustPass(r, 33, "again", "the holder tries again")
+
 		held := w.Server.Hold(stage.NthRequest(otherSession, 2)) // if a Read sends so many
-		time.AfterFunc(time.Second, func() { ts.Delete(w.at, -1); held.Release() })
+		time.AfterFunc(time.Second, func() { thirdSession.Delete(w.at, -1); held.Release() })
 		_, _, err = other.Read()
 		time.Sleep(2 * time.Second)
 		w.NoError(err, "somebody has deleted the node between two requests of Read, and Read fails: "+
 			"a node that is not there counts as never written")
+
 		const what i18n.Text = "the client has been cut off, or has a new session, " +
 			"then somebody has deleted the node, and another process of the store has written"
 		for token := int64(41); token < 45; token++ { // each time the node has a version that it has had before
@@ -402,13 +416,14 @@ func (w *fences) troubledWrite() {
 	}
 }
 
-// lossyWrite has each request of a Write with token 34 meet a fault in turn. The register has the token before, or, if
-// that is 35, no node.
+const noNode = 0 // in place of a token: the register's node is missing
+
+// lossyWrite has each request of a Write with token 34 meet a fault in turn. The register has the token before.
 func (w *fences) lossyWrite(before int64, lose stage.MakeFault) {
 	for n := 1; w.NotPolling(n); n++ {
-		w.another()
-		r, s := w.store()
-		if before < 35 {
+		w.useAnotherPath()
+		r, s := w.openStore()
+		if before != noNode {
 			w.mustPass(r, before, "before", "it is the first")
 		}
 		fault := lose(stage.NthRequest(s, n))
@@ -443,7 +458,7 @@ func fenceNoPermission(w *fences) {
 	require.NoError(w, admin.AddAuth("digest", []byte("admin:secret")))
 	w.MakeParents(admin.Conn, theirs)
 	for _, w.at = range []string{w.Path + "/no/parent", w.Path} {
-		r, _ := w.store()
+		r, _ := w.openStore()
 		w.mustHave(r, 0, "", "nothing has been written yet, and the process may not make a node")
 		err := w.write(r, 33, "a")
 		w.HasError(err, "Write without permission returns no error: the value is nowhere")
@@ -453,7 +468,7 @@ func fenceNoPermission(w *fences) {
 	}
 	_, err := admin.Create(w.at, nil, zk.FlagPersistent, theirs)
 	require.NoError(w, err)
-	r, _ := w.store()
+	r, _ := w.openStore()
 	_, _, err = r.Read()
 	w.ErrorIs(err, zk.ErrNoAuth, "Read without permission must return an error that wraps the client's: no error says "+
 		"that nothing has been written")
@@ -461,7 +476,7 @@ func fenceNoPermission(w *fences) {
 }
 
 func twoRequests(w *fences) {
-	r, s := w.store()
+	r, s := w.openStore()
 	w.True(len(stage.RequestsOf(s)) == 0, "New sends a request: the first is that of a Write or a Read")
 	w.mustPass(r, 1, "a", "it is the first")
 	for i := range 5 {

@@ -31,7 +31,6 @@ type ReadWriteSubject struct {
 	Level locktest.Level
 }
 
-// Plan has the cases of a read/write lock.
 func (s ReadWriteSubject) Plan() locktest.Plan {
 	asLock := locktest.Subject{
 		New:          func(conn *zk.Conn, path string) locktest.Lock { return oneSidedLock{ReadWrite: s.New(conn, path)} },

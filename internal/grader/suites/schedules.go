@@ -385,7 +385,6 @@ func addressOf(tr *player.Trace) locks.Address {
 	}
 }
 
-// failureText is the message for the student.
 func failureText(tr *player.Trace) i18n.Text {
 	return i18n.Textf("%s, in this schedule:\n%s", violationText(tr), tr.Steps())
 }

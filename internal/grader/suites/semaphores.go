@@ -35,7 +35,6 @@ type SemaphoreSubject struct {
 	Level locktest.Level
 }
 
-// Plan has the cases of a semaphore with several permits.
 func (s SemaphoreSubject) Plan() locktest.Plan {
 	return locktest.NewPlan(semaphoreCases, stage.Of[*semaphoreWorld](s.Level),
 		locktest.Subject{ErrNotLocked: s.ErrNotAcquired, Queue: true},
@@ -43,8 +42,8 @@ func (s SemaphoreSubject) Plan() locktest.Plan {
 		Needs(s.New != nil, "SemaphoreSubject.New is nil: it must make a contender")
 }
 
-// with makes a case whose semaphore has this number of permits.
-func with(permits int, run func(w *semaphoreWorld)) func(w *semaphoreWorld) {
+// withPermits makes a case whose semaphore has this number of permits.
+func withPermits(permits int, run func(w *semaphoreWorld)) func(w *semaphoreWorld) {
 	return func(w *semaphoreWorld) {
 		w.permits = permits
 		w.World.Subject.New = func(conn *zk.Conn, path string) locktest.Lock {
@@ -54,10 +53,10 @@ func with(permits int, run func(w *semaphoreWorld)) func(w *semaphoreWorld) {
 	}
 }
 
-// crowded makes a case of those for locks: all places but one are taken, and the last one is a lock.
-func crowded(permits int, runs ...func(w *locktest.World)) func(w *semaphoreWorld) {
-	return with(permits, func(w *semaphoreWorld) {
-		w.fill(-1)
+// onePlaceLeft makes a case of those for locks: all places but one are taken, and the last one is a lock.
+func onePlaceLeft(permits int, runs ...func(w *locktest.World)) func(w *semaphoreWorld) {
+	return withPermits(permits, func(w *semaphoreWorld) {
+		w.fill(allButOne)
 		w.Others = w.Nodes()
 		for _, run := range runs {
 			run(w.World)
@@ -74,18 +73,18 @@ func (s semaphoreLock) Unlock() error          { return s.Release() }
 
 var semaphoreCases = []locktest.TestCase[*semaphoreWorld]{
 	row("as many as there are permits get in, also if there are many", liveness, manyPermits, basic),
-	row("whichever of those inside goes, the first waiter gets in", liveness, with(3, whicheverGoes), basic),
+	row("whichever of those inside goes, the first waiter gets in", liveness, withPermits(3, whicheverGoes), basic),
 	row("TryAcquire takes a free place, and says false at once when there is none",
-		liveness, crowded(2, locktest.TryLockHeld, locktest.ForeignChild), basic),
+		liveness, onePlaceLeft(2, locktest.TryLockHeld, locktest.ForeignChild), basic),
 	row("a release between looking and watching is not missed, whichever of those inside goes",
-		liveness, with(2, releaseBeforePlaceWatch), exact),
-	row("a release wakes no more waiters than predicted", cost, with(3, placeWakeUps), exact),
-	row("the requests are no more than predicted", cost, with(3, placeRequests), exact),
+		liveness, withPermits(2, releaseBeforePlaceWatch), exact),
+	row("a release wakes no more waiters than predicted", cost, withPermits(3, placeWakeUps), exact),
+	row("the requests are no more than predicted", cost, withPermits(3, placeRequests), exact),
 	row("no goroutine is left when every contender has gone out",
-		cost, with(3, func(w *semaphoreWorld) { whicheverGoes(w); w.NoGoroutines() }), exact),
+		cost, withPermits(3, func(w *semaphoreWorld) { whicheverGoes(w); w.NoGoroutines() }), exact),
 	row("an error on the way to the last of several places leaves no node behind",
-		faults, crowded(3, locktest.ErrorOnTheWay), exact),
-	row("less than one permit is an error at once", faults, with(0, noPermits)),
+		faults, onePlaceLeft(3, locktest.ErrorOnTheWay), exact),
+	row("less than one permit is an error at once", faults, withPermits(0, noPermits)),
 }
 
 type semaphoreWorld struct {
@@ -112,14 +111,16 @@ func sessionsOf(acquirers []acquirer) (sessions []*locktest.Session) {
 	return sessions
 }
 
+const allButOne = -1 // for fill: one place stays free
+
 // fill has contenders arrive one by one: they take all places, and then this number of them wait.
 func (w *semaphoreWorld) fill(waiting int) (all []acquirer) {
 	for i := range w.permits + waiting {
 		a := w.acquirer(w.Contender())
 		if i < w.permits {
-			w.goesIn(a, stage.Contender(i), i18n.Textf("there are %d permits, and a place is free", w.permits))
+			w.mustEnter(a, stage.Contender(i), i18n.Textf("there are %d permits, and a place is free", w.permits))
 		} else {
-			w.staysOut(a, i18n.Textf("%s, with %d permits,", stage.Contender(i), w.permits))
+			w.mustStayOut(a, i18n.Textf("%s, with %d permits,", stage.Contender(i), w.permits))
 		}
 		all = append(all, a)
 	}
@@ -129,20 +130,20 @@ func (w *semaphoreWorld) fill(waiting int) (all []acquirer) {
 var whichever = i18n.Text("a waiter may get in when any of the nodes before it goes, " +
 	"not only the one just before it or the first: think which ones it must watch")
 
-// getsIn waits until a waiter is inside whose turn has come.
-func (w *semaphoreWorld) getsIn(a acquirer, name i18n.Text) {
-	w.goesIn(a, name, whichever)
+// mustEnterNext waits until a waiter is inside whose turn has come.
+func (w *semaphoreWorld) mustEnterNext(a acquirer, name i18n.Text) {
+	w.mustEnter(a, name, whichever)
 }
 
-// goesIn waits until a contender is inside. Advice is for a lock whose contender waits.
-func (w *semaphoreWorld) goesIn(a acquirer, name, advice i18n.Text) {
+// mustEnter waits until a contender is inside. Advice is for a lock whose contender waits.
+func (w *semaphoreWorld) mustEnter(a acquirer, name, advice i18n.Text) {
 	w.WaitOrSayWhy(func() bool { return len(a.result) > 0 },
 		"%s must get in, and waits, though fewer than %d contenders are before it: %s%s", name, w.permits, advice)
 	w.NoError(<-a.result, "%s: Acquire fails", name)
 }
 
-// staysOut fails if a contender is inside, or does not sleep on a watch.
-func (w *semaphoreWorld) staysOut(a acquirer, name i18n.Text) {
+// mustStayOut fails if a contender is inside, or does not sleep on a watch.
+func (w *semaphoreWorld) mustStayOut(a acquirer, name i18n.Text) {
 	w.Sleeps(a.s, name, func() bool { return len(a.result) > 0 })
 	if len(a.result) > 0 {
 		w.NoError(<-a.result, "%s must wait, and Acquire fails", name)
@@ -165,30 +166,31 @@ func (w *semaphoreWorld) empty(inside []acquirer) {
 // manyPermits tries the number of permits that the page has, and others that an author may not have drawn.
 func manyPermits(w *semaphoreWorld) {
 	for _, permits := range []int{3, 4, 5, 10, 11, 33, 300} { // more than a digit, 32 bits and a byte can count, too
-		with(permits, func(w *semaphoreWorld) {
+		withPermits(permits, func(w *semaphoreWorld) {
 			all := w.fill(2)
 			second := all[permits+1]
 			for _, node := range w.Nodes() {
 				all[0].s.Set(w.Path+"/"+node, nil, -1) // every watch fires, and lets nobody in
 			}
 			w.release(all[permits/2], "one that is inside")
-			w.getsIn(all[permits], i18n.Textf("with %d permits, the first waiter, when somebody had written all nodes, after a release,", permits))
-			w.staysOut(second, i18n.Textf("with %d permits, the second waiter, after one release,", permits))
+			w.mustEnterNext(all[permits], i18n.Textf("with %d permits, the first waiter, when somebody had written all nodes, after a release,", permits))
+			w.mustStayOut(second, i18n.Textf("with %d permits, the second waiter, after one release,", permits))
 			w.release(all[0], "one that is inside")
-			w.getsIn(second, i18n.Textf("with %d permits, the second waiter, after two releases,", permits))
+			w.mustEnterNext(second, i18n.Textf("with %d permits, the second waiter, after two releases,", permits))
+
 			// The second waiter goes out, and waits once more, while others are inside than the first time.
 			name := i18n.Textf("with %d permits, the second waiter, once more,", permits)
 			w.release(second, name)
 			w.MustLock(all[0].lock, "one that has gone, once more,")
 			again := w.acquirer(second.lock, second.s)
-			w.staysOut(again, name)
+			w.mustStayOut(again, name)
 			w.release(all[permits-1], "one that has been inside all the time")
-			w.getsIn(again, name)
+			w.mustEnterNext(again, name)
 			w.empty(slices.Concat(all[:permits/2], all[permits/2+1:permits-1], all[permits:]))
 		})(w)
 	}
 	for _, permits := range []int{1 << 16, math.MaxInt/2 + 1, math.MaxInt} { // in 16 bits the first is 0, in 32 the second
-		with(permits, (*semaphoreWorld).hugePermits)(w)
+		withPermits(permits, (*semaphoreWorld).hugePermits)(w)
 	}
 }
 
@@ -217,9 +219,9 @@ func whicheverGoes(w *semaphoreWorld) {
 			all := w.fill(2)
 			firstWaiter, secondWaiter := all[w.permits], all[w.permits+1]
 			w.release(all[first], "one that is inside")
-			w.getsIn(firstWaiter, i18n.Textf("%s, one of the %d inside, has gone: the first waiter", stage.Contender(first),
+			w.mustEnterNext(firstWaiter, i18n.Textf("%s, one of the %d inside, has gone: the first waiter", stage.Contender(first),
 				w.permits))
-			w.staysOut(secondWaiter, "the second waiter")
+			w.mustStayOut(secondWaiter, "the second waiter")
 
 			inside := slices.Concat(all[:first], all[first+1:w.permits+1])
 			next := second // the number of inside[second] in all
@@ -227,7 +229,7 @@ func whicheverGoes(w *semaphoreWorld) {
 				next++
 			}
 			w.release(inside[second], "one that is inside")
-			w.getsIn(secondWaiter, i18n.Textf("%s has gone, and then %s, which was inside as well: the second waiter",
+			w.mustEnterNext(secondWaiter, i18n.Textf("%s has gone, and then %s, which was inside as well: the second waiter",
 				stage.Contender(first), stage.Contender(next)))
 			w.empty(slices.Concat(inside[:second], inside[second+1:], all[w.permits+1:]))
 		}
@@ -256,11 +258,12 @@ func (w *semaphoreWorld) releaseAt(n, first int, hold stage.MakeFault, looksAgai
 	var before, waiter acquirer
 	if looksAgain {
 		before = w.acquirer(w.Contender())
-		w.staysOut(before, "the second waiter")
+		w.mustStayOut(before, "the second waiter")
 		waiter = w.acquirer(l, s)
-		w.staysOut(waiter, "the second waiter")
+		w.mustStayOut(waiter, "the second waiter")
 		n += len(stage.RequestsOf(s)) - 1
 	}
+
 	held := hold(stage.NthRequest(s, n-len(stage.RequestsOf(s))))
 	if looksAgain {
 		w.Vanishes(before.s)
@@ -273,7 +276,7 @@ func (w *semaphoreWorld) releaseAt(n, first int, hold stage.MakeFault, looksAgai
 	w.release(all[first], "one that is inside")
 	synctest.Wait() // its event has arrived
 	held.Release()
-	w.goesIn(waiter, i18n.Textf("%s, which was inside, has gone while request %d of a waiter, %v, was on its way: "+
+	w.mustEnter(waiter, i18n.Textf("%s, which was inside, has gone while request %d of a waiter, %v, was on its way: "+
 		"the waiter", stage.Contender(first), n, stage.RequestKind(s, n)),
 		"between looking and watching a node can go; use one request that looks and sets the watch (GetW), look again "+
 			"if it finds no node, and keep an event that comes while you set the next watch")
@@ -288,14 +291,15 @@ func placeWakeUps(w *semaphoreWorld) {
 	const waiting = 9
 	all := w.fill(waiting)
 	sessions := sessionsOf(all)
-	done, inside := map[int]bool{0: true, 1: true, 2: true}, []int{0, 1, 2} // three permits; a done one waits no longer
+	inside := []int{0, 1, 2}                        // for there are three permits
+	done := map[int]bool{0: true, 1: true, 2: true} // those that wait no longer
 	for i := range waiting {
 		before := locktest.Events(sessions, done)
 		last := len(inside) - 1 // if the contender that came last leaves, most are woken
 		w.release(all[inside[last]], "one that is inside")
-		w.getsIn(all[w.permits+i], "the waiter whose turn it is")
+		w.mustEnterNext(all[w.permits+i], "the waiter whose turn it is")
 		for j := w.permits + i + 1; j < len(all); j++ {
-			w.staysOut(all[j], stage.Contender(j))
+			w.mustStayOut(all[j], stage.Contender(j))
 		}
 		sent, most := int(locktest.Events(sessions, done)-before), w.subject.WakeUps(w.permits)
 		w.True(sent <= most, "a release with %d waiting and %d permits sent %d watch events, and %d at most were predicted (the herd "+
@@ -318,9 +322,9 @@ func placeRequests(w *semaphoreWorld) {
 		for i, a := range all {
 			w.release(a, "one that is inside")
 			if next := w.permits + i; next < len(all) {
-				w.getsIn(all[next], "the waiter whose turn it is")
+				w.mustEnterNext(all[next], "the waiter whose turn it is")
 				for j := next + 1; j < len(all); j++ {
-					w.staysOut(all[j], stage.Contender(j))
+					w.mustStayOut(all[j], stage.Contender(j))
 				}
 			}
 		}

@@ -14,7 +14,6 @@ const (
 	basic, exact, calm, bare       = stage.OfBasic, stage.Exact, stage.Calm, stage.Bare
 )
 
-// row is one case of a table.
 func row[W any](name i18n.Text, g stage.Group, run func(w W), traits ...stage.Trait) locktest.TestCase[W] {
 	return locktest.TestCase[W]{Name: name, Group: g, Run: run, Traits: traits}
 }

@@ -29,7 +29,6 @@ const (
 	basic, exact = stage.OfBasic, stage.Exact
 )
 
-// row is one case of the table.
 func row(name i18n.Text, g stage.Group, run func(w *leaseWorld), traits ...stage.Trait) stage.TestCase[*leaseWorld] {
 	return stage.TestCase[*leaseWorld]{Name: name, Group: g, Run: run, Traits: traits}
 }

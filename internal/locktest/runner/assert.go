@@ -16,13 +16,11 @@ import (
 
 // The assertions of a case say in both languages what has happened and what to do; below comes what else was found.
 
-// Failf fails the case.
 func (c *Case) Failf(format string, args ...any) {
 	c.Helper()
 	c.failed("", i18n.Textf(format, args...))
 }
 
-// NoError fails if there is an error.
 func (c *Case) NoError(err error, format string, args ...any) {
 	c.Helper()
 	if err != nil {
@@ -30,13 +28,11 @@ func (c *Case) NoError(err error, format string, args ...any) {
 	}
 }
 
-// HasError fails if there is none.
 func (c *Case) HasError(err error, format string, args ...any) {
 	c.Helper()
 	c.True(err != nil, format, args...)
 }
 
-// ErrorIs fails unless the error wraps another.
 func (c *Case) ErrorIs(err, wanted error, format string, args ...any) {
 	c.Helper()
 	if !errors.Is(err, wanted) {
@@ -44,7 +40,6 @@ func (c *Case) ErrorIs(err, wanted error, format string, args ...any) {
 	}
 }
 
-// NotErrorIs fails if the error wraps another.
 func (c *Case) NotErrorIs(err, other error, format string, args ...any) {
 	c.Helper()
 	if errors.Is(err, other) {
@@ -52,7 +47,6 @@ func (c *Case) NotErrorIs(err, other error, format string, args ...any) {
 	}
 }
 
-// ErrorContains fails unless the error's text has this part.
 func (c *Case) ErrorContains(err error, part, format string, args ...any) {
 	c.Helper()
 	if err == nil || !strings.Contains(err.Error(), part) {
@@ -67,7 +61,6 @@ func quoted(err error) any {
 	return fmt.Sprintf("%q", err.Error())
 }
 
-// True fails unless it is true.
 func (c *Case) True(is bool, format string, args ...any) {
 	c.Helper()
 	if !is {
@@ -75,13 +68,11 @@ func (c *Case) True(is bool, format string, args ...any) {
 	}
 }
 
-// False fails if it is true.
 func (c *Case) False(is bool, format string, args ...any) {
 	c.Helper()
 	c.True(!is, format, args...)
 }
 
-// Equal fails unless the two are equal.
 func (c *Case) Equal(want, got any, format string, args ...any) {
 	c.Helper()
 	if !assert.ObjectsAreEqualValues(want, got) {
@@ -89,7 +80,6 @@ func (c *Case) Equal(want, got any, format string, args ...any) {
 	}
 }
 
-// Len fails unless the list has so many items.
 func (c *Case) Len(list any, n int, format string, args ...any) {
 	c.Helper()
 	if is := reflect.ValueOf(list).Len(); is != n {
@@ -97,13 +87,11 @@ func (c *Case) Len(list any, n int, format string, args ...any) {
 	}
 }
 
-// Empty fails if the list has an item.
 func (c *Case) Empty(list any, format string, args ...any) {
 	c.Helper()
 	c.Len(list, 0, format, args...)
 }
 
-// NotEmpty fails if the list has none.
 func (c *Case) NotEmpty(list any, format string, args ...any) {
 	c.Helper()
 	c.True(reflect.ValueOf(list).Len() > 0, format, args...)

@@ -39,7 +39,6 @@ type Judge struct {
 	stuck  int     // cases in a row that did not end; after the first such case it is never less than 1
 }
 
-// A request asks for one case.
 type request struct {
 	Case  string // its name
 	About string // see Case.About
@@ -107,7 +106,6 @@ func New(t *testing.T, run func(c *Case)) *Judge {
 	return j
 }
 
-// Run runs a case as a subtest.
 func (j *Judge) Run(name string) {
 	j.t.Helper()
 	j.t.Run(name, func(t *testing.T) {
@@ -192,7 +190,6 @@ type worker struct {
 	sweep   bool // kill is called after the end, too, for the processes that this one has started
 }
 
-// thisBinary starts the running program again.
 func thisBinary(args, env []string) (*exec.Cmd, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -320,7 +317,6 @@ func (w *worker) decide(v *Verdict, last report) {
 
 var raced = i18n.Text("data race: two goroutines use one variable at once; see what the race detector has printed")
 
-// close ends the process.
 func (w *worker) close() {
 	if w.ended {
 		return

@@ -21,7 +21,6 @@ func inBrackets(place string) string {
 	return " (" + place + ")"
 }
 
-// A Verdict is the result of a case.
 type Verdict struct {
 	Case    string
 	Words   i18n.Text // of its failure; empty if it has not failed
@@ -58,7 +57,6 @@ func Remote(test string, l Launcher) *Judge {
 	}}
 }
 
-// Failed reports whether the case has failed.
 func (v Verdict) Failed() bool { return v.Words.String() != "" }
 
 // In returns the words of a failure and their place, for a reader of the case's code.

@@ -143,7 +143,6 @@ func (d *watchdog) left(failed bool) {
 	os.Exit(1)
 }
 
-// note keeps the words of a failure.
 func (d *watchdog) note(f Failure) {
 	if d == nil {
 		return

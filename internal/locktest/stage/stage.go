@@ -52,7 +52,6 @@ type Stage struct {
 	zoo    *ensemble.Ensemble
 }
 
-// Needs are what a case needs.
 type Needs struct {
 	Exact  bool // control of the server, which only the embedded one gives
 	Calm   bool // sessions with the timeout CalmTimeout, on the embedded server

@@ -56,7 +56,6 @@ const (
 	Single  Trait = "needs one node for all contenders"
 )
 
-// Is says whether a case has a trait.
 func (c TestCase[W]) Is(t Trait) bool { return slices.Contains(c.Traits, t) }
 
 // A Plan is a suite that can run.
