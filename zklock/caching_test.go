@@ -54,49 +54,56 @@ func (tb *meter) countedCachingMutex() (*zklock.Mutex, *zk.Conn) {
 // A node is kept if it is the fifth in a row: each was made soon after the release before it, with nobody in between.
 // If kept nodes serve few holds, more are needed in a row, and if another contender comes, a quiet time passes first.
 func TestANodeIsKeptAfterFiveInARow(t *testing.T) {
-	const d = 100 * time.Millisecond
+	const (
+		caching   = 100 * time.Millisecond // the argument of WithCaching
+		soon      = caching / 10           // from a release to the next Lock: a node in a row
+		late      = 2 * caching            // too long for that
+		oneOfARow = caching + soon         // the time that each node in a row takes, with its hold
+	)
 	onServer(t, func(tb *serverTest) {
-		ours, other := tb.mutex(tb.connect(), zklock.WithCaching(d)), tb.mutex(tb.connect())
-		alone := func(times int, pause time.Duration) {
+		ours, other := tb.mutex(tb.connect(), zklock.WithCaching(caching)), tb.mutex(tb.connect())
+		lockTimes := func(times int, pause time.Duration) {
 			for range times {
 				l := tb.mustLock(ours, nil)
-				time.Sleep(d) // the time of a hold does not count
+				time.Sleep(caching) // the time of a hold does not count
 				tb.mustUnlock(l)
 				time.Sleep(pause)
 			}
 		}
-		keptAfter := func(times int) {
-			tb.Helper()
-			alone(times-1, d/10)
+		requireKeptAfter := func(times int) {
+			lockTimes(times-1, soon)
 			tb.requireNotCached(ours)
-			alone(1, d/10)
+			lockTimes(1, soon)
 			tb.requireCached(ours)
 		}
-		alone(20, 2*d) // each of these comes too late after the one before
-		alone(4, d/10) // the first of these is the last that came too late
+
+		lockTimes(20, late)
+		lockTimes(4, soon) // the first of these came too late, too
 		tb.requireNotCached(ours)
 		tb.lockAndUnlock(other)
-		keptAfter(5)
-		alone(1, d/10) // it serves two holds, and nobody comes: that changes nothing
-		time.Sleep(d)
-		keptAfter(5)
-		alone(2, d/10) // it serves three holds, which is little: twice as many nodes are needed now
+		requireKeptAfter(5)
+		lockTimes(1, soon) // the kept node serves two holds, and nobody comes: that changes nothing
+		time.Sleep(caching)
+		requireKeptAfter(5)
+
+		lockTimes(2, soon) // it serves three holds, which is little: twice as many nodes are needed now
 		tb.lockAndUnlock(other)
-		time.Sleep(18 * (d + d/10)) // of virtual time: twice that between the two visits of the other one
-		keptAfter(9)
-		alone(3, d/10) // it serves four, which is not
+		time.Sleep(18 * oneOfARow) // twice the time between the two visits of the other one
+		requireKeptAfter(9)
+		lockTimes(3, soon) // it serves four, which is enough
 		tb.lockAndUnlock(other)
-		keptAfter(61) // twice the time of thirty since another contender came before
-		alone(3, d/10)
+		requireKeptAfter(61) // in twice the time since the other one came before, which thirty nodes took
+		lockTimes(3, soon)
 		tb.lockAndUnlock(other)
 		time.Sleep(time.Minute)
-		keptAfter(5) // and never fewer
+		requireKeptAfter(5) // and never fewer
+
 		var needed []int
 		for range 6 { // nodes that serve one hold
-			time.Sleep(d)
+			time.Sleep(caching)
 			n := 0
 			for ; ours.Stats().Cached == 0; n++ {
-				alone(1, d/10)
+				lockTimes(1, soon)
 			}
 			needed = append(needed, n)
 		}
@@ -109,7 +116,7 @@ func TestANodeIsKeptAfterFiveInARow(t *testing.T) {
 func TestTryLockBesideAProcessThatCaches(t *testing.T) {
 	for _, c := range []struct {
 		every, tried    time.Duration // between two locks of the process, and between two attempts of the other one
-		attempts, fewer int           // how many attempts there are, and how many more of them may fail if the process caches
+		attempts, fewer int           // attempts of the other one; fewer of them may succeed, by that many, if the process caches
 	}{
 		{every: 10 * time.Millisecond, tried: time.Second, attempts: 60, fewer: 5},
 		{every: 5 * time.Second, tried: 50 * time.Second, attempts: 12, fewer: 2},
@@ -173,7 +180,8 @@ func TestAnotherContenderTakesACachedNodeAway(t *testing.T) {
 			lock, unlock := open(tb, tb.connectOrdinary(far))
 			require.NoError(tb, lock()) // the first time it reads more
 			require.NoError(tb, unlock())
-			for i := range 30 {
+
+			for i := range 30 { // at different moments of what the Mutex does while it caches
 				tb.lockAndUnlock(ours)
 				time.Sleep(time.Minute + time.Duration(i)*roundTrip/10)
 				tb.requireCached(ours)
@@ -209,7 +217,8 @@ func TestGoroutinesWaitForTheList(t *testing.T) {
 				if strange {
 					stranger = tb.startBlockedWaiter(tb.mutex(tb.connect()))
 				}
-				require.ErrorContains(tb, ours.Shutdown(tb.within(time.Millisecond)), "owners that wait for the lock: 2; requests that are not answered")
+				require.ErrorContains(tb, ours.Shutdown(tb.within(time.Millisecond)),
+					"owners that wait for the lock: 2; requests that are not answered")
 				require.Empty(tb, waiters[0])
 				list.Release()
 				if strange {
@@ -230,18 +239,18 @@ func TestGoroutinesWaitForTheList(t *testing.T) {
 // A contender gets the lock from a Mutex with a cached node although the Mutex gets no event: its connection breaks,
 // the server refuses to set the watches again, and nobody reports that.
 func TestAContenderIsLetInThoughTheWatchOnTheQueueIsThrottled(t *testing.T) {
-	for _, back := range []time.Duration{time.Second / 4, 5 * time.Second} {
+	for _, back := range []time.Duration{time.Second / 4, 5 * time.Second} { // after the break, before the client is back and after
 		onServerCase(t, back.String(), func(tb *serverTest) {
 			conn := tb.connect()
 			ours := tb.mutex(conn, cacheAlways...)
 			tb.leaveCached(ours)
 			refused := tb.srv.Fail(codeThrottled, requestOf(conn.SessionID(), jute.OpSetWatches, ""))
 			tb.srv.Cut(conn.SessionID())
-			time.Sleep(back) // until the client is back
+			time.Sleep(back)
 			require.Len(tb, refused.Hit(), 1)
 			tb.requireCached(ours)
 			stranger := startLock(context.Background(), tb.mutex(tb.connect()), nil)
-			time.Sleep(sessionTimeout/3 + time.Second/10) // a third of the session timeout, and a list
+			time.Sleep(sessionTimeout/3 + time.Second/10) // then the Mutex has listed the queue again
 			require.Len(tb, stranger, 1)
 			tb.receiveAndUnlock(stranger)
 		})
@@ -256,11 +265,12 @@ func TestACachedNodeOfAClientThatIsCutOffGrantsNothing(t *testing.T) {
 		l := tb.mustLock(ours, nil)
 		time.Sleep(time.Minute) // it is proved
 		silence := tb.srv.Hold(anyRequestOf(conn.SessionID())).Every()
-		safe := l.ValidUntil()
+		safeUntil := l.ValidUntil()
 		tb.mustUnlock(l)
 		tb.requireCached(ours)
-		time.Sleep(time.Until(safe) - time.Millisecond)
-		require.ErrorIs(tb, testenv.Err(ours.Lock(tb.within(time.Second), nil)), context.DeadlineExceeded, "the lease is as good as lost")
+		time.Sleep(time.Until(safeUntil) - time.Millisecond)
+		err := testenv.Err(ours.Lock(tb.within(time.Second), nil))
+		require.ErrorIs(tb, err, context.DeadlineExceeded, "the lease is as good as lost")
 		require.Zero(tb, ours.Stats().Cached)
 		time.Sleep(time.Minute) // until the session has ended
 		stranger := tb.mustLock(tb.mutex(tb.connect()), nil)
@@ -340,6 +350,7 @@ func TestCallsOnACachedNode(t *testing.T) {
 		require.Equal(tb, earlier.Node(), l.Node())
 		require.False(tb, isClosed(l.RevokeRequested()))
 		require.Greater(tb, time.Until(l.ValidUntil()), sessionTimeout/3-time.Second)
+
 		all = tb.participants(ours)
 		require.False(tb, all[0].Cached)
 		require.Equal(tb, "owner", all[0].Owner, "and not the one for whom the node was made")
@@ -367,7 +378,8 @@ func TestTheTokenOfACachedNodeThatHasServedAllItMay(t *testing.T) {
 		for range 2 {
 			ours := tb.mutex(conn, cacheAlways...)
 			tb.leaveCached(ours)
-			for range 1022 { // with the two of leaveCached these are 1024: a token counts holds in 10 bits
+			const most = 1 << 10 // holds of a node: a token counts them in 10 bits
+			for range most - 2 { // leaveCached makes the first and the last one
 				tb.lockAndUnlock(ours)
 			}
 			last := tb.leaveCached(ours)
@@ -386,7 +398,7 @@ func TestAClientThatIsClosedWithACachedNode(t *testing.T) {
 		tb.srv.LoseRequest(requestOf(conn.SessionID(), jute.OpCloseSession, ""))
 		conn.Close()
 		synctest.Wait() // until the Mutex has noticed it
-		require.Error(tb, testenv.Err(ours.Lock(tb.within(10*time.Second), nil)))
+		require.Error(tb, testenv.Err(ours.Lock(tb.within(sessionTimeout), nil)))
 		require.NoError(tb, ours.Shutdown(tb.within(time.Minute)))
 		require.Zero(tb, ours.Stats().Cached)
 		require.Len(tb, tb.srv.Children(lockPath), 1, "it is not deleted, because Shutdown came late")
@@ -396,18 +408,18 @@ func TestAClientThatIsClosedWithACachedNode(t *testing.T) {
 
 // A lease is lost when the list shows that its node has gone: nothing else watches the node so soon.
 func TestAHolderLearnsFromTheListThatItsNodeHasGone(t *testing.T) {
-	for _, parent := range []bool{false, true} {
+	for _, parentGoes := range []bool{false, true} {
 		withClient(t, func(tb *serverTest, conn *zk.Conn) {
 			list, admin := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpGetChildren2, lockPath)), tb.connect()
 			l := tb.mustLock(tb.mutex(conn, cacheAlways...), nil)
 			<-list.Hit()
 			tb.delete(admin, l.Node())
-			if parent {
+			if parentGoes {
 				tb.delete(admin, lockPath)
 			}
 			list.Release()
 			synctest.Wait()
-			require.True(tb, isClosed(l.Lost()), "the parent has gone, too: %v", parent)
+			require.True(tb, isClosed(l.Lost()), "the parent has gone, too: %v", parentGoes)
 		})
 	}
 }

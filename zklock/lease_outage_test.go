@@ -5,7 +5,6 @@ package zklock_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"net"
 	"runtime"
@@ -27,7 +26,6 @@ import (
 // answer, ValidUntil moves on, and as much time is left as its doc says, even if they are far away. The lease is by a
 // new node, by a cached one or by one that has waited, which are proved less often until then.
 func TestLostClosesAtValidUntil(t *testing.T) {
-	const session = sessionTimeout
 	grants := map[string]func(tb *serverTest, m *zklock.Mutex, after time.Duration) *zklock.Lease{
 		"alone": func(tb *serverTest, m *zklock.Mutex, _ time.Duration) *zklock.Lease { return tb.mustLock(m, nil) },
 		"cached": func(tb *serverTest, m *zklock.Mutex, after time.Duration) *zklock.Lease {
@@ -48,35 +46,38 @@ func TestLostClosesAtValidUntil(t *testing.T) {
 		onServerCase(t, name, func(tb *serverTest) {
 			conn := tb.connectOrdinary(ordinary{wrap: distant(roundTrip)})
 			holder := grants[grant](tb, tb.mutex(conn, cacheAlways...), after)
-			begun, before := time.Now(), holder.ValidUntil()
-			for ; time.Since(begun) < age; time.Sleep(session / 100) {
-				until, least := holder.ValidUntil(), session/5-3*roundTrip // these are the numbers of its doc
-				if time.Since(begun) > session/3+4*roundTrip {
-					least = session/2 - 5*roundTrip
+			began, before := time.Now(), holder.ValidUntil()
+			for ; time.Since(began) < age; time.Sleep(sessionTimeout / 100) {
+				until, least := holder.ValidUntil(), sessionTimeout/5-3*roundTrip // the numbers are those of ValidUntil's doc
+				if time.Since(began) > sessionTimeout/3+4*roundTrip {
+					least = sessionTimeout/2 - 5*roundTrip
 				}
-				require.GreaterOrEqual(tb, time.Until(until), least, "at the age of %v", time.Since(begun))
-				require.False(tb, until.Before(before), "at the age of %v", time.Since(begun))
+				require.GreaterOrEqual(tb, time.Until(until), least, "at the age of %v", time.Since(began))
+				require.False(tb, until.Before(before), "at the age of %v", time.Since(began))
 				before = until
 			}
+
 			goroutines, silence := runtime.NumGoroutine(), tb.srv.Hold(anyRequestOf(conn.SessionID())).Every()
 			time.Sleep(roundTrip) // for an answer that is on its way
 			until := holder.ValidUntil()
 			<-holder.Lost()
 			require.Equal(tb, until, time.Now())
 			require.Zero(tb, holder.ValidUntil())
-			time.Sleep(session) // until the session has ended
+			time.Sleep(sessionTimeout) // until the session has ended
 			require.Less(tb, runtime.NumGoroutine(), goroutines+10, "each proof without an answer leaves a goroutine")
 			silence.Release()
 		})
 	}
-	for _, age := range []time.Duration{0, session / 10, session / 5, session * 2 / 5, session} {
+
+	const T, phases = sessionTimeout, 24
+	for _, age := range []time.Duration{0, T / 10, T / 5, T * 2 / 5, T} {
 		play("alone", 0, 0, age)
 	}
-	for _, roundTrip := range []time.Duration{0, session / 200, session / 50, session / 30, session / 20} {
-		play("alone", roundTrip, 0, session)
-		for phase := range time.Duration(24) {
-			play("cached", roundTrip, session+session*phase/24, session)
-			play("waited", roundTrip, session+session*phase/24, session)
+	for _, roundTrip := range []time.Duration{0, T / 200, T / 50, T / 30, T / 20} {
+		play("alone", roundTrip, 0, T)
+		for phase := range time.Duration(phases) {
+			play("cached", roundTrip, T+T*phase/phases, T)
+			play("waited", roundTrip, T+T*phase/phases, T)
 		}
 	}
 }
@@ -84,8 +85,7 @@ func TestLostClosesAtValidUntil(t *testing.T) {
 // outlasts reports whether a lease outlasts an outage of all servers. Its age when the outage begins, and the length of
 // the outage, are in parts of the session timeout. connect says whether the client is zkconn.Connect's.
 func outlasts(t *testing.T, connect bool, age, outage float64) (kept bool) {
-	const session = sessionTimeout
-	part := func(f float64) time.Duration { return time.Duration(f * float64(session)) }
+	part := func(f float64) time.Duration { return time.Duration(f * float64(sessionTimeout)) }
 	onServer(t, func(tb *serverTest) {
 		tb.makeParent()
 		var conn *zk.Conn
@@ -109,34 +109,35 @@ func outlasts(t *testing.T, connect bool, age, outage float64) (kept bool) {
 // A lease outlasts an outage of the length that the table in docs/production.md says, and none that is a 12th of the
 // session timeout longer.
 func TestALeaseOutlastsAnOutage(t *testing.T) {
-	// All is in 24ths of the session timeout. An outage begins at an age of the lease: two rows are for the time between
-	// two proofs, just after the one and just before the next. If it ends late before the lease is as old as end, it
-	// costs no lease. If it ends 1 after that, it does.
-	for _, c := range []struct{ age, end, late float64 }{
-		{age: 0, end: 9, late: 1}, {age: 1.9, end: 9, late: 1.5},
-		{age: 2.1, end: 11, late: 1}, {age: 3.9, end: 11, late: 1},
-		{age: 4.1, end: 13, late: 1}, {age: 6.9, end: 13, late: 1},
-		{age: 7.2, end: 24, late: 2}, {age: 10.9, end: 24, late: 2},
-		{age: 11.1, end: 28, late: 2}, {age: 14.4, end: 28, late: 2}, // the worst: 13/24
-		{age: 14.6, end: 31, late: 2}, {age: 17.9, end: 31, late: 2},
-		{age: 18.1, end: 35, late: 2}, {age: 21.4, end: 35, late: 2},
+	const T = 24 // the session timeout: all numbers here are in 24ths of it
+	// An outage begins when the lease has an age. Of two rows with one end, the first begins just after a proof, and the
+	// second just before the next. The lease is lost if the outage lasts until the lease is older than end, by 1. It is
+	// kept if the outage ends before that, by margin.
+	for _, c := range []struct{ age, end, margin float64 }{
+		{age: 0, end: 9, margin: 1}, {age: 1.9, end: 9, margin: 1.5},
+		{age: 2.1, end: 11, margin: 1}, {age: 3.9, end: 11, margin: 1},
+		{age: 4.1, end: 13, margin: 1}, {age: 6.9, end: 13, margin: 1},
+		{age: 7.2, end: 24, margin: 2}, {age: 10.9, end: 24, margin: 2},
+		{age: 11.1, end: 28, margin: 2}, {age: 14.4, end: 28, margin: 2}, // the worst: 13/24
+		{age: 14.6, end: 31, margin: 2}, {age: 17.9, end: 31, margin: 2},
+		{age: 18.1, end: 35, margin: 2}, {age: 21.4, end: 35, margin: 2},
 	} {
 		for _, connect := range []bool{false, true} {
-			late := c.late
+			margin := c.margin
 			if connect {
 				// The client has left the silent server. If all servers come back in the same instant, that server's late
 				// handshake may take the session away once more. Then all servers have been tried: the client waits for 1 s.
-				late += 2.4
+				margin += 2.4
 			}
 			t.Run(fmt.Sprintf("age %v of 24, Connect: %v", c.age, connect), func(t *testing.T) {
-				require.True(t, outlasts(t, connect, c.age/24, (c.end-c.age-late)/24))
-				require.False(t, outlasts(t, connect, c.age/24, (c.end-c.age+1)/24))
+				require.True(t, outlasts(t, connect, c.age/T, (c.end-c.age-margin)/T))
+				require.False(t, outlasts(t, connect, c.age/T, (c.end-c.age+1)/T))
 			})
 		}
 	}
 }
 
-// phases returns the phases of n in which an outage is played: all of them for a landing, and otherwise each fifth.
+// phases returns at which of n moments an outage is played: at all of them for a landing, and otherwise at each fifth.
 func phases(n int) (all []int) {
 	stride := 5
 	if testenv.AtLanding() {
@@ -150,7 +151,7 @@ func phases(n int) (all []int) {
 
 // An outagePause stops a server, as SIGSTOP does: it accepts connections and keeps what clients send, until it goes on.
 type outagePause struct {
-	follower bool         // it is not stopped itself: it says that it follows, and its leader, which is stopped, carries nothing out
+	follower bool         // it follows a leader that is stopped: it says so, and carries nothing out
 	over     atomic.Value // a chan struct{}, closed at the end of the pause
 }
 
@@ -160,31 +161,14 @@ func (p *outagePause) isOver() chan struct{} { return p.over.Load().(chan struct
 
 // wrap wraps a connection to the server.
 func (p *outagePause) wrap(nc net.Conn) net.Conn {
-	return &pausing{p: p, Conn: bubble.Through(nc, bubble.Way{Packet: func(packet []byte) []byte {
+	nc = bubble.Through(nc, bubble.Way{Packet: func(packet []byte) []byte {
 		<-p.isOver()
 		return packet
-	}}, bubble.Way{})}
-}
-
-type pausing struct {
-	net.Conn
-	p     *outagePause
-	asked bool // whether the client has asked what the server is
-}
-
-func (c *pausing) Read(b []byte) (int, error) {
-	if c.asked {
-		return copy(b, "Zxid: 0x7\nMode: follower\n"), io.EOF
+	}}, bubble.Way{})
+	if p.follower {
+		nc = &bubble.WordAnswers{Conn: nc, Answer: func() string { return "Zxid: 0x7\nMode: follower\n" }}
 	}
-	return c.Conn.Read(b)
-}
-
-func (c *pausing) Write(b []byte) (int, error) {
-	c.asked = c.p.follower && string(b) == "srvr"
-	if c.asked {
-		return len(b), nil
-	}
-	return c.Conn.Write(b)
+	return nc
 }
 
 // A leasePause is a lease, and a pause of its client's server, or of the leader.
@@ -237,7 +221,8 @@ func TestAPauseOfTheLeaderCostsNoLease(t *testing.T) {
 		for _, length := range []float64{0.25, 0.5} {
 			for _, phase := range phases(24) {
 				for _, ordinary := range []bool{false, true} {
-					c := leasePause{ordinary: ordinary, leader: true, addresses: 3, timeout: timeout, age: 1 + float64(phase)/72, length: length}
+					c := leasePause{ordinary: ordinary, leader: true, addresses: 3, timeout: timeout, length: length}
+					c.age = 1 + float64(phase)/72
 					require.True(t, c.costsNoLease(t), "%+v", c)
 				}
 			}
@@ -306,7 +291,8 @@ func (c leasePause) costsNoLease(t *testing.T) (kept bool) {
 func TestShortInterruptionsCostNoLease(t *testing.T) {
 	testenv.RacedAtLength(t, "it plays hundreds of leases, and other outages are played with it")
 	const ms = time.Millisecond
-	for _, c := range []struct{ timeout, age, away, times time.Duration }{ // age: of the lease, before phases are added
+	// age is that of the lease at the first interruption, without the phase; there are times interruptions, each for away.
+	for _, c := range []struct{ timeout, age, away, times time.Duration }{
 		{timeout: 3000 * ms, away: 300 * ms, times: 3},
 		{timeout: 4000 * ms, age: 4000 * ms, away: 1000 * ms, times: 1},
 		{timeout: 10000 * ms, age: 10000 * ms, away: 4000 * ms, times: 1},
@@ -315,7 +301,7 @@ func TestShortInterruptionsCostNoLease(t *testing.T) {
 		{timeout: 200 * ms, times: 1}, {timeout: 400 * ms, times: 1}, {timeout: 800 * ms, times: 1},
 		{timeout: 1200 * ms, times: 1}, {timeout: 2000 * ms, times: 1}, {timeout: 10000 * ms, times: 1},
 	} {
-		for _, phase := range phases(48) {
+		for _, phase := range phases(48) { // 24 moments, each with one server and with three
 			servers := threeServers
 			if phase%2 == 0 {
 				servers = threeServers[:1]
@@ -337,7 +323,7 @@ func TestShortInterruptionsCostNoLease(t *testing.T) {
 					time.Sleep(500 * ms)
 				}
 				time.Sleep(2 * c.timeout)
-				require.False(tb, isClosed(holder.Lost()), "T = %v: %d interruptions of %v, phase %d", c.timeout, c.times, c.away, phase)
+				require.False(tb, isClosed(holder.Lost()), "%+v, phase %d", c, phase)
 				tb.mustUnlock(holder)
 			})
 		}
@@ -347,16 +333,15 @@ func TestShortInterruptionsCostNoLease(t *testing.T) {
 // A client leaves a server that hangs although the proof began before, while the client connected: the first server
 // does not answer the handshake, and the second answers it and nothing else.
 func TestAServerThatHangsIsLeftThoughTheProofBeganBefore(t *testing.T) {
-	const session = sessionTimeout
-	for phase := range 12 {
+	for phase := range 12 { // of a third of the session timeout
 		withClient(t, func(tb *serverTest, conn *zk.Conn) {
 			id := conn.SessionID()
 			holder := tb.mustLock(tb.mutex(conn), nil)
-			time.Sleep(2*session + time.Duration(phase)*session/36)
+			time.Sleep(2*sessionTimeout + time.Duration(phase)*sessionTimeout/36)
 			first := tb.srv.Hold(requestOf(id, jute.OpConnect, ""))
 			second := tb.srv.Hold(requestOf(id, jute.OpSync, ""))
 			tb.srv.Cut(id)
-			time.Sleep(2 * session)
+			time.Sleep(2 * sessionTimeout)
 			require.Len(tb, first.Hit(), 1)
 			require.Len(tb, second.Hit(), 1)
 			require.False(tb, isClosed(holder.Lost()), "phase %d", phase)

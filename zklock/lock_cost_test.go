@@ -32,7 +32,8 @@ func TestCostWithoutContention(t *testing.T) {
 		for range 3 {
 			require.Equal(tb, requests{jute.OpMulti: 1, jute.OpDelete: 1}, tb.sent(alone))
 		}
-		tb.delete(tb.connect(), lockPath)
+
+		tb.delete(tb.connect(), lockPath) // the contender has to make the parent
 		ours = tb.countedMutex()
 		require.Equal(tb, requests{jute.OpCreate: 1, jute.OpCreateContainer: 1, jute.OpMulti: 1, jute.OpDelete: 1}, tb.sent(alone))
 	})
@@ -83,7 +84,7 @@ func TestTheDataOfAParentThatIsMadeAgainIsKept(t *testing.T) {
 		first, second := tb.srv.Hold(makesParent), tb.srv.Hold(makesParent)
 		waiter := startLock(context.Background(), m, zklock.NewOwner("owner"))
 		<-first.Hit()
-		first.Release() // it fails, because /locks has gone; the Mutex makes that, and tries again
+		first.Release() // the create fails, because /locks has gone; the Mutex makes that, and tries again
 		<-second.Hit()
 		tb.create(tb.connect(), path, data, zk.FlagPersistent)
 		second.Release()
@@ -142,14 +143,14 @@ func TestCostBehindStrangers(t *testing.T) {
 			require.Equal(tb, want, tb.costBehind(ours, strangers, 0), "behind %d", strangers)
 			afterAWait := maps.Clone(want)
 			afterAWait[jute.OpMulti]++
-			const old = sessionTimeout / 11 // more than a twelfth of the session timeout
-			require.Equal(tb, afterAWait, tb.costBehind(ours, strangers, old), "behind %d, after a wait", strangers)
+			const wait = maxRoundTrip * 12 / 11 // longer than a create proves the session
+			require.Equal(tb, afterAWait, tb.costBehind(ours, strangers, wait), "behind %d, after a wait", strangers)
 		}
 	})
 }
 
-// The second node before a contender's goes, and the contender lists the queue. While the list is on its way, the first
-// one goes, too: then one list is enough. Where servers are far and holds are short, every hand-over meets this.
+// Two nodes are before a contender's. The first one goes, and the contender lists the queue. While the list is on its
+// way, the other one goes, too: then one list is enough. Where servers are far and holds short, each hand-over meets this.
 func TestAReleaseDuringTheListIsNotLookedFor(t *testing.T) {
 	for range 20 { // the client hands the list and the event over in either order
 		onMeteredServer(t, func(tb *meter) {
@@ -160,6 +161,7 @@ func TestAReleaseDuringTheListIsNotLookedFor(t *testing.T) {
 			ours := tb.startBlockedWaiter(tb.mutex(conn))
 			tb.mustUnlock(holder)
 			holder = tb.receiveLeaseNow(second)
+
 			list := tb.srv.HoldReply(requestOf(conn.SessionID(), jute.OpGetChildren2, lockPath))
 			require.Equal(tb, requests{jute.OpGetChildren2: 1}, tb.sent(func() {
 				tb.mustUnlock(holder)
@@ -177,10 +179,9 @@ func TestAReleaseDuringTheListIsNotLookedFor(t *testing.T) {
 func TestCostOfHoldingIsSeventeenRequestsPerSessionTimeout(t *testing.T) {
 	onMeteredServer(t, func(tb *meter) {
 		const (
-			session     = 10 * time.Second
-			whileHeld   = session * 7 / 48 // between two proofs
-			whileQueued = session / 3      // the same, and between two reads while the lock is held
-			long        = 10 * session
+			whileHeld   = sessionTimeout * 7 / 48 // between two proofs
+			whileQueued = sessionTimeout / 3      // the same, and between two reads while the lock is held
+			long        = 10 * sessionTimeout
 			alone       = 2 // writes before the first proof
 		)
 		wait := func() { time.Sleep(long) }
@@ -198,7 +199,7 @@ func TestCostOfHoldingIsSeventeenRequestsPerSessionTimeout(t *testing.T) {
 		first, second := tb.startBlockedWaiter(ours), tb.startBlockedWaiter(ours)
 		sent = tb.sent(wait)
 		require.Len(tb, sent, 3)
-		require.InDelta(tb, times(session), sent[jute.OpGetData], 1)
+		require.InDelta(tb, times(sessionTimeout), sent[jute.OpGetData], 1)
 		require.InDelta(tb, times(whileQueued), sent[jute.OpSync], 1)
 		require.InDelta(tb, times(whileQueued)+alone, sent[jute.OpMulti], 2)
 		tb.mustUnlock(stranger)
@@ -219,7 +220,9 @@ func TestAProcessThatIsAloneSendsNearlyNothing(t *testing.T) {
 			var times int
 			var pause, d [2]string    // each is a number and its unit; d is what WithCaching gets
 			var with, without float64 // requests per acquisition
-			testenv.Must(fmt.Sscanf(row, "| %s %s | %d | %s %s | %f | %f |", &pause[0], &pause[1], &times, &d[0], &d[1], &with, &without))(t)
+			const format = "| %s %s | %d | %s %s | %f | %f |"
+			testenv.Must(fmt.Sscanf(row, format, &pause[0], &pause[1], &times, &d[0], &d[1], &with, &without))(t)
+
 			run := func(options ...zklock.Option) (perLock float64) {
 				onMeteredServer(t, func(tb *meter) {
 					far := distant(time.Millisecond)
@@ -273,13 +276,13 @@ func TestWhatACachedNodeChanges(t *testing.T) {
 		{what: "another library", with: "false true <nil>", without: "true false <nil>", observe: func(tb *serverTest, conn *zk.Conn) string {
 			return tryDuringDelete(tb, conn, foreignLock(tb.connect(), lockPath, "other").TryLock)
 		}},
-		// Another contender waits for the end of the session, which has a timeout of 10 s.
+		// Another contender waits for the end of the session.
 		{what: "a crash", with: "10s", without: "0s", observe: func(tb *serverTest, conn *zk.Conn) string {
 			began := time.Now()
 			silence := tb.srv.Hold(anyRequestOf(conn.SessionID())).Every()
 			tb.lockAndUnlock(tb.mutex(tb.connect()))
 			silence.Release()
-			return fmt.Sprint(time.Since(began).Round(10 * time.Second))
+			return fmt.Sprint(time.Since(began).Round(sessionTimeout))
 		}},
 	} {
 		for _, with := range []bool{true, false} {

@@ -56,7 +56,7 @@ func TestTheLockIsHandedOnInMemory(t *testing.T) {
 func TestAStrangerWaitsNoLongerThanTheHandOverAndOneHold(t *testing.T) {
 	testenv.RacedAtLength(t, "it plays thousands of holds, and TestOwners hands the lock on with it")
 	for _, c := range []struct {
-		goroutines, holds int           // holds and during are the arguments of WithHandOver
+		goroutines, holds int           // goroutines lock again and again; holds and during are WithHandOver's arguments
 		during, hold      time.Duration // hold is the time from each Lock to its Unlock
 	}{
 		{goroutines: 2, holds: 16, during: 50 * time.Millisecond, hold: time.Second},
@@ -82,9 +82,10 @@ func TestAStrangerWaitsNoLongerThanTheHandOverAndOneHold(t *testing.T) {
 				}()
 			}
 			stranger := tb.mutex(tb.connect())
-			turn := min(c.during+c.hold, time.Duration(c.holds)*c.hold)
-			for phase := range 20 { // the stranger comes at each twentieth of a turn, after three turns without it
-				time.Sleep(3*turn + turn*time.Duration(phase)/20)
+			turn := min(c.during+c.hold, time.Duration(c.holds)*c.hold) // the longest time for which one node may be held
+			const phases = 20                                           // the parts of a turn at which the stranger comes
+			for phase := range phases {
+				time.Sleep(3*turn + turn*time.Duration(phase)/phases)
 				began := time.Now()
 				l := tb.mustLock(stranger, nil)
 				require.LessOrEqual(tb, time.Since(began), turn, "phase %d", phase)
@@ -96,8 +97,8 @@ func TestAStrangerWaitsNoLongerThanTheHandOverAndOneHold(t *testing.T) {
 	}
 }
 
-// A Mutex that hands the lock to its own next node sends two requests: the delete of the last node and the create of
-// the next, together. It lists the queue only if the create comes first.
+// A Mutex whose next owner needs a new node sends two requests at once: the delete of the last node and the create of
+// the next one, which is a multi. It lists the queue only if the create comes first.
 func TestCostOfANodeForTheNextOwners(t *testing.T) {
 	onMeteredServer(t, func(tb *meter) {
 		conn := tb.connectWith(ensemble.Options{Tap: tb.tap})
@@ -112,6 +113,7 @@ func TestCostOfANodeForTheNextOwners(t *testing.T) {
 			delete(sent, jute.OpGetData)      // and so is this if that list has the last node: it asks for the token
 			require.Equal(tb, requests{jute.OpMulti: 1, jute.OpDelete: 1}, sent)
 		}
+
 		next := startWaiter(ours)
 		tb.srv.Fail(codeThrottled, requestOf(conn.SessionID(), jute.OpDelete, holder.Node())) // the list has the last node then
 		sent := tb.sent(func() { tb.mustUnlock(holder) })
@@ -158,18 +160,21 @@ func TestAnErrorOfTheServerEndsTheWaitOfAllOwners(t *testing.T) {
 // A node is given up when the last goroutine that waits with it gives up, in whatever order they do. Until then one of
 // the goroutines that still wait gets the events of the node, which has no goroutine of its own.
 func TestAnEntryIsGivenUpWhenTheLastOfItsGoroutinesGivesUp(t *testing.T) {
-	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 0, 2}, {0, 1}, {2, 1}} { // one that is not in it stays
+	const goroutines = 3
+	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 0, 2}, {0, 1}, {2, 1}} { // a goroutine that is not in it stays
 		onServerCase(t, fmt.Sprint(order), func(tb *serverTest) {
 			m, shared := tb.mutex(tb.connectOrdinary(ordinary{})), zklock.NewOwner("shared")
 			holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 			before := runtime.NumGoroutine()
-			var waiters [3]<-chan lockResult
-			var giveUp [3]func()
+			var waiters [goroutines]<-chan lockResult
+			var giveUp [goroutines]func()
 			for i := range giveUp {
 				waiters[i], giveUp[i] = tb.startWaiterWithGiveUp(m, shared)
 			}
 			time.Sleep(time.Second) // until they wait
-			require.True(tb, bubble.Until(synctest.Wait, func() bool { return runtime.NumGoroutine() <= before+3 }))
+			noneOfTheNode := func() bool { return runtime.NumGoroutine() <= before+goroutines }
+			require.True(tb, bubble.Until(synctest.Wait, noneOfTheNode))
+
 			for _, i := range order {
 				require.Len(tb, tb.srv.Children(lockPath), 2, "before %d gives up", i)
 				giveUp[i]()
@@ -193,7 +198,7 @@ func TestAnEntryIsGivenUpWhenTheLastOfItsGoroutinesGivesUp(t *testing.T) {
 // leaves, the owner of the second must not get the lock. The second owner comes before the first node has gone.
 func TestAWaiterThatLeavesLetsNobodyIn(t *testing.T) {
 	for what, c := range map[string]struct {
-		want  error
+		want  error // that its Lock returns
 		leave func(tb *serverTest, session int64, giveUp func())
 	}{
 		"it gives up": {want: context.Canceled, leave: func(_ *serverTest, _ int64, giveUp func()) { giveUp() }},
@@ -210,6 +215,7 @@ func TestAWaiterThatLeavesLetsNobodyIn(t *testing.T) {
 			defer giveUp()
 			first := startLock(ctx, m, zklock.NewOwner("first"))
 			synctest.Wait()
+
 			refused := tb.srv.Fail(codeThrottled, requestOf(conn.SessionID(), jute.OpDelete, tb.nodeAt(1)))
 			c.leave(tb, conn.SessionID(), giveUp)
 			<-refused.Hit()
@@ -218,26 +224,25 @@ func TestAWaiterThatLeavesLetsNobodyIn(t *testing.T) {
 			require.ErrorIs(tb, (<-first).err, c.want)
 			time.Sleep(time.Second) // for the second to get in by mistake
 			require.Len(tb, tb.srv.Children(lockPath), 2, "the node of the first is in the queue")
-			require.Empty(tb, second, "two holders: the first was not the first of all")
+			require.Empty(tb, second, "two holders: the second, and the one before the first")
 			tb.unlockBoth(holder, second)
 		})
 	}
 }
 
 // A waiter watches the holder's node, and gives up. The node goes, and the parent is made again, so that the next holder
-// has a node of the same name. The event of the old node does not let a later waiter in. Both holders are another library's.
+// has a node of the same name. The event of the old node does not let a later waiter in. Both holders are of another
+// library.
 func TestWhatAWaiterThatGaveUpWatchedLetsNobodyIn(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		m, admin := tb.mutex(tb.connectOrdinary(ordinary{})), tb.makeParent()
-		// foreign makes the node of a library whose names have no unique id.
-		foreign := func() string { return tb.createForeign(admin) }
-		holder := foreign()
+		holder := tb.createForeign(admin)
 		tb.waitAndGiveUp(m)
 		tb.delete(admin, holder)
 		tb.remakeParent(admin)
-		next := foreign()
+		next := tb.createForeign(admin)
 		require.Equal(tb, holder, next)
-		second := startQueuedWaiter(m) // for the second to get in by mistake
+		second := startQueuedWaiter(m) // in the second that this takes, it may get in by mistake
 		require.Empty(tb, second, "two holders: the second was let in by a node that has gone")
 		tb.delete(admin, next)
 		tb.receiveAndUnlock(second)
@@ -262,17 +267,23 @@ func TestTryLockDoesNotWaitForANodeThatCannotBeDeleted(t *testing.T) {
 }
 
 // A crowd is so many contenders that the first one, when it goes, writes a mark into the parent's data: the number up to
-// which all have gone, and the parent's czxid. lowwater.go in internal/client has the reason. Contender 5 holds the lock.
+// which all have gone, and the parent's czxid. internal/client/lowwater.go says why. When a test begins, contenders 0 to
+// 4 have had the lock, 5 holds it, and 6 to 10 wait. The mark says 4.
 type crowd struct {
 	*serverTest
-	admin   *zk.Conn
+	admin  *zk.Conn
+	holder *zklock.Lease
+
+	// By the number of a contender.
 	conns   []*zk.Conn
-	holder  *zklock.Lease
-	waiters []<-chan lockResult // by number
+	waiters []<-chan lockResult
 	giveUp  []func()
 }
 
-const lastOfCrowd = 10 // the number of the last contender, from 0
+const (
+	holderOfCrowd = 5
+	lastOfCrowd   = 10
+)
 
 // onCrowd plays a test with a crowd.
 func onCrowd(t *testing.T, play func(c *crowd)) {
@@ -281,7 +292,8 @@ func onCrowd(t *testing.T, play func(c *crowd)) {
 		for i := range lastOfCrowd + 1 {
 			conn := tb.connect()
 			if i == lastOfCrowd { // it misses what happens to its node
-				conn = tb.connectOrdinary(ordinary{wrap: func(nc net.Conn) net.Conn { return withoutEvents(nc, fmt.Sprintf("-lock-%010d", lastOfCrowd)) }})
+				ofItsNode := fmt.Sprintf("-lock-%010d", lastOfCrowd)
+				conn = tb.connectOrdinary(ordinary{wrap: func(nc net.Conn) net.Conn { return withoutEvents(nc, ofItsNode) }})
 			}
 			waiter, giveUp := tb.startWaiterWithGiveUp(tb.mutex(conn), nil)
 			time.Sleep(time.Second) // until it waits
@@ -289,11 +301,11 @@ func onCrowd(t *testing.T, play func(c *crowd)) {
 			c.waiters = append(c.waiters, waiter)
 			c.giveUp = append(c.giveUp, giveUp)
 		}
-		for i := range 5 {
+		for i := range holderOfCrowd {
 			tb.receiveAndUnlock(c.waiters[i])
 			time.Sleep(time.Second) // until the others have noticed
 		}
-		c.holder = tb.receiveLease(c.waiters[5])
+		c.holder = tb.receiveLease(c.waiters[holderOfCrowd])
 		play(c)
 	})
 }
@@ -379,7 +391,7 @@ func TestACrowdIsNotMarkedWhereTheParentHasDataOrMayNotBeWritten(t *testing.T) {
 // Unlock returns nil, once its client is back, if the reply to its delete, which also leaves a mark, was lost.
 func TestALostReplyToADeleteThatMarks(t *testing.T) {
 	onCrowd(t, func(c *crowd) {
-		id := c.conns[5].SessionID()
+		id := c.conns[holderOfCrowd].SessionID()
 		lost := c.srv.LoseReply(requestOf(id, jute.OpDelete, ""))
 		back := c.srv.Hold(requestOf(id, jute.OpConnect, ""))
 		unlocked := inBackground(func() error { return c.holder.Unlock(context.Background()) })
@@ -399,9 +411,10 @@ func TestCostOfACrowd(t *testing.T) {
 		ours := tb.countedMutex()
 		alone := func() { tb.lockAndUnlock(ours) }
 		alone()
-		require.Equal(tb, requests{jute.OpMulti: 2, jute.OpGetChildren2: 1, jute.OpGetData: 4}, tb.costBehind(ours, 5, 0))
+		const enough, tooFew = 5, 4 // strangers, for a mark in place of the second list
+		require.Equal(tb, requests{jute.OpMulti: 2, jute.OpGetChildren2: 1, jute.OpGetData: 4}, tb.costBehind(ours, enough, 0))
 		want := requests{jute.OpCreate: 1, jute.OpMulti: 1, jute.OpGetChildren2: 2, jute.OpGetData: 3}
-		require.Equal(tb, want, tb.costBehind(ours, 4, 0), "too few for a mark in place of the second list")
+		require.Equal(tb, want, tb.costBehind(ours, tooFew, 0))
 		require.Equal(tb, requests{jute.OpMulti: 2, jute.OpGetChildren2: 1, jute.OpGetData: 4}, tb.costBehind(ours, 9, 0))
 		want = requests{jute.OpCreate: 1, jute.OpMulti: 2, jute.OpGetChildren2: 1, jute.OpGetData: 4}
 		const old = sessionTimeout / 11 // more than a twelfth of it: the session needs a proof, which is one write more

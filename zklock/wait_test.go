@@ -25,8 +25,9 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// The holder's delete is carried out and not answered. Before the client is back, an operator removes the waiter's
-// node, and the parent, and the client gets no event of that. The second try to delete must not let the waiter in.
+// The holder and the waiter are of one Mutex. The holder's delete is carried out and not answered. Before the client is
+// back, an operator removes the waiter's node, and the parent, and the client gets no event of that. When the client
+// deletes the holder's node again, that must not let the waiter in.
 func TestAnUnlockThatIsTriedAgainLetsNobodyInWhoseNodeHasGone(t *testing.T) {
 	withClient(t, func(tb *serverTest, admin *zk.Conn) {
 		conn := tb.connectOrdinary(ordinary{wrap: func(nc net.Conn) net.Conn {
@@ -39,6 +40,7 @@ func TestAnUnlockThatIsTriedAgainLetsNobodyInWhoseNodeHasGone(t *testing.T) {
 		back := tb.srv.Hold(requestOf(id, jute.OpConnect, ""))
 		<-lost.Hit()
 		<-back.Hit()
+
 		tb.delete(admin, tb.nodeAt(0))
 		tb.remakeParent(admin)
 		next := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("next"))
@@ -70,6 +72,7 @@ func TestAContenderLooksAtItsNodeBeforeItTakesTheLock(t *testing.T) {
 			tb.delete(admin, node)
 			tb.mustUnlock(holder)
 			synctest.Wait()
+
 			tb.remakeParent(admin)
 			next := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("next"))
 			looks := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpGetData, node))
@@ -132,14 +135,14 @@ func TestAForeignNodeOfTheSameNumberIsNotTakenForOursInTheFirstList(t *testing.T
 	})
 }
 
-// Lock gets the lock, and no server answers until its clock has ended the lease. Lock has not returned: it locks again.
+// If a lease is over before Lock has returned it, because the servers have been silent for so long, Lock queues again.
 func TestALockWhoseSessionEndsBeforeLockReturnsIsLockedAgain(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		conn := tb.connectOrdinary(ordinary{wrap: watchesFirst})
 		ctx := slowCtx{context.Background(), sync.OnceFunc(func() {
 			time.Sleep(time.Second) // it gets the lock meanwhile
 			silence := tb.srv.Hold(anyRequestOf(conn.SessionID())).Every()
-			time.Sleep(15 * time.Second) // more than the session timeout
+			time.Sleep(sessionTimeout * 3 / 2)
 			time.AfterFunc(time.Second, silence.Release)
 		})}
 		l := testenv.Must(tb.mutex(conn).Lock(ctx, zklock.NewOwner("slow")))(tb)
@@ -155,7 +158,7 @@ func TestAContenderWhoseSessionEndsBeforeItIsProvedQueuesAgain(t *testing.T) {
 		created := tb.srv.HoldReply(createRequestOf(id))
 		waiter := startLock(context.Background(), tb.mutex(conn), nil)
 		<-created.Hit()
-		time.Sleep(2 * time.Second) // until the create is too old to prove a lease
+		time.Sleep(2 * maxRoundTrip) // until the create is too old to prove a lease
 		proof := tb.srv.Hold(requestOf(id, jute.OpMulti, ""))
 		created.Release()
 		<-proof.Hit()
@@ -167,10 +170,11 @@ func TestAContenderWhoseSessionEndsBeforeItIsProvedQueuesAgain(t *testing.T) {
 
 // The error of a waiter whose ctx ends says what is wrong with the server, although none of its requests has failed.
 func TestTheErrorOfAWaiterNamesWhatIsWrongWithTheServer(t *testing.T) {
+	const patience = 1500 * time.Millisecond // of the waiter's ctx
 	for _, c := range []struct {
 		what, want string // want is a part of the error
 		cutOff     bool   // the client is cut off when the contender waits
-		ours       bool   // the client is Connect's, which knows each server that was tried
+		ours       bool   // the client is zkconn.Connect's, which knows each server that was tried
 		trouble    func(srv *zkserver.Server, session int64) *zkserver.Fault
 	}{
 		{what: "it waits, and there is no server", want: "has no server", cutOff: true,
@@ -192,8 +196,8 @@ func TestTheErrorOfAWaiterNamesWhatIsWrongWithTheServer(t *testing.T) {
 			}
 			m := tb.mutex(conn)
 			id := conn.SessionID()
-			trouble := c.trouble(tb.srv, id).Every() // a client that is not cut off makes no handshake, and does not meet it
-			waiter := startLock(tb.within(1500*time.Millisecond), m, nil)
+			trouble := c.trouble(tb.srv, id).Every() // that of a handshake is met when the client is cut off
+			waiter := startLock(tb.within(patience), m, nil)
 			time.Sleep(time.Second) // until it waits
 			if c.cutOff {
 				tb.srv.Cut(id)
@@ -248,15 +252,15 @@ func TestAWaiterBehindTwoIsProved(t *testing.T) {
 
 // A Mutex waits for a holder of each library, for a reader, too. It does not wait for the lease of a semaphore.
 func TestAHolderOfEachLibraryIsRespected(t *testing.T) {
-	const id, curator = "0123456789abcdef0123456789abcdef", "_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-"
+	const kazoo, curator = "0123456789abcdef0123456789abcdef", "_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-"
 	for _, prefix := range []string{
-		id + "__lock__", id + "__rlock__", // kazoo's
-		curator + "__READ__", curator + "__WRIT__", // Curator's
+		kazoo + "__lock__", kazoo + "__rlock__",
+		curator + "__READ__", curator + "__WRIT__",
 		"x-117698527313657884-", // that of ZooKeeper's own recipe, which has the session's number
 	} {
 		withEachClient(t, func(tb *serverTest) {
 			foreign := tb.makeParent()
-			tb.create(foreign, lockPath+"/"+id, "a lease of a semaphore", zk.FlagEphemeral)
+			tb.create(foreign, lockPath+"/"+kazoo, "a lease of a semaphore", zk.FlagEphemeral)
 			m := tb.mutex(tb.connect())
 			node := tb.create(foreign, lockPath+"/"+prefix, "its host", zk.FlagEphemeralSequential)
 			tb.requireHeld(m, "two holders: another library's and ours")
@@ -279,12 +283,13 @@ func TestAHolderOfEachLibraryIsRespected(t *testing.T) {
 // and closes it then: the tap counts that as a wake-up. One waiter stays.
 func TestAttemptsThatGiveUpShareTheirWatches(t *testing.T) {
 	testenv.RacedAtLength(t, "it plays a thousand attempts, and a hundred are played with it")
+	const attempts = 1000
 	for what, behind := range map[string]int{"of the holder": 1, "of the two before it": 2} {
 		onServerCase(t, what, func(tb *serverTest) {
 			tap := new(wiretap.Tap)
 			m := tb.mutex(tb.connectOrdinary(ordinary{wrap: tapped(tap)}))
 			others := tb.startQueuedClients(behind)
-			for range 1000 {
+			for range attempts {
 				tb.waitAndGiveUp(m)
 			}
 			stays := startQueuedWaiter(m) // and the last node has gone
@@ -301,7 +306,7 @@ func TestAttemptsThatGiveUpShareTheirWatches(t *testing.T) {
 			synctest.Wait()
 			require.Empty(tb, tb.srv.Watches())
 			most := int64(2*behind + 1) // a few, and not one for each attempt
-			require.LessOrEqual(tb, tap.Counts().Since(before).WakeUps, most, "channels that 1000 attempts have left in the client")
+			require.LessOrEqual(tb, tap.Counts().Since(before).WakeUps, most, "channels that attempts have left in the client")
 		})
 	}
 }
@@ -331,11 +336,10 @@ func TestAttemptsBehindOthersThatComeAndGoLeaveNothing(t *testing.T) {
 // A server that refuses deletes, for the rights or its load, gets one every third of the session timeout for each node:
 // that of a holder, and that of a waiter that gave up. The nodes go soon after it has stopped refusing.
 func TestDeletesThatAreRefusedBackOff(t *testing.T) {
-	ends := map[jute.Code]error{ // of an Unlock that waits for a second
+	for code, want := range map[jute.Code]error{ // want is the error of an Unlock that waits for a second
 		jute.ErrNoAuth: zk.ErrNoAuth,             // it returns what the server refuses
 		codeThrottled:  context.DeadlineExceeded, // it waits, because a later try may succeed
-	}
-	for code, end := range ends {
+	} {
 		onServerCase(t, fmt.Sprint(code), func(tb *serverTest) {
 			tap := new(wiretap.Tap)
 			conn := tb.connectOrdinary(ordinary{wrap: tapped(tap)})
@@ -345,15 +349,16 @@ func TestDeletesThatAreRefusedBackOff(t *testing.T) {
 				tb.srv.Fail(jute.ErrNoAuth, requestOf(conn.SessionID(), jute.OpDelete, ""))
 			}
 			require.NoError(tb, holder.Unlock(context.Background()), "the reason may pass")
+
 			holder = tb.mustLock(m, nil)
 			_, giveUp := tb.startWaiterWithGiveUp(tb.mutex(conn), nil)
 			refused := tb.srv.Fail(code, requestOf(conn.SessionID(), jute.OpDelete, "")).Every()
 			giveUp()
-			require.ErrorIs(tb, holder.Unlock(tb.within(time.Second)), end)
+			require.ErrorIs(tb, holder.Unlock(tb.within(time.Second)), want)
 			before := tap.Counts()
-			time.Sleep(time.Hour)            // in which nothing changes
-			const perNode = 3600 / (10. / 3) // seconds: an hour, by a third of the session timeout
-			require.InDelta(tb, 2*perNode, tap.Counts().Since(before).Requests[jute.OpDelete], perNode/5)
+			time.Sleep(time.Hour) // in which nothing changes
+			const nodes, perNode = 2, time.Hour / (sessionTimeout / 3)
+			require.InDelta(tb, nodes*perNode, tap.Counts().Since(before).Requests[jute.OpDelete], float64(perNode/5))
 			refused.Release()
 			time.Sleep(5 * time.Minute) // until the next try
 			require.Empty(tb, tb.srv.Children(lockPath))

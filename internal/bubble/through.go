@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"example.com/zklock/internal/jute"
@@ -77,4 +78,26 @@ func (w Way) read(src net.Conn, buf []byte) (data []byte, err error) {
 		data = data[:4+n]
 	}
 	return data, err
+}
+
+// A WordAnswers is a connection that answers the word srvr, by which a client asks what a server is, in its place.
+type WordAnswers struct {
+	net.Conn
+	Answer func() string
+	asked  atomic.Bool
+}
+
+func (w *WordAnswers) Write(b []byte) (int, error) {
+	if string(b) == "srvr" {
+		w.asked.Store(true)
+		return len(b), nil
+	}
+	return w.Conn.Write(b)
+}
+
+func (w *WordAnswers) Read(b []byte) (int, error) {
+	if w.asked.Load() {
+		return copy(b, w.Answer()), io.EOF
+	}
+	return w.Conn.Read(b)
 }

@@ -29,12 +29,12 @@ import (
 
 var ordinary = flag.Bool("connect.ordinary", false, "test zk.Connect in place of Connect: the tests of its faults must fail")
 
-// servers are addresses: the dialer of a test decides what answers there.
-var servers = []string{"127.0.0.1:2181", "127.0.0.2:2181", "127.0.0.3:2181"}
-
 const sessionTimeout = 10 * time.Second
 
-var quiet = log.New(io.Discard, "", 0)
+var (
+	servers = bubble.Three // addresses: the dialer of a test decides what answers there
+	quiet   = log.New(io.Discard, "", 0)
+)
 
 // open connects with Connect, or with zk.Connect if -connect.ordinary is set. The client is closed after the test.
 func open(t *testing.T, servers []string, options ...func(*zk.Conn)) *zk.Conn {
@@ -194,27 +194,7 @@ func (o *oneServer) Len() int             { return 1 }
 func (o *oneServer) Next() (string, bool) { o.asked.Add(1); return "my own server", false }
 func (o *oneServer) Connected()           {}
 
-// A wordAnswers is a connection that answers the word srvr in place of the server.
-type wordAnswers struct {
-	net.Conn
-	asked  atomic.Bool
-	answer func() string
-}
 
-func (s *wordAnswers) Write(b []byte) (int, error) {
-	if string(b) == "srvr" {
-		s.asked.Store(true)
-		return len(b), nil
-	}
-	return s.Conn.Write(b)
-}
-
-func (s *wordAnswers) Read(b []byte) (int, error) {
-	if s.asked.Load() {
-		return copy(b, s.answer()), io.EOF
-	}
-	return s.Conn.Read(b)
-}
 
 // A client leaves a silent server early, as a lease needs it, only if another server can take its session over: none
 // can while the leader is silent. The client itself leaves a silent server after two thirds of the session timeout.
@@ -249,9 +229,9 @@ func TestASilentServerIsLeftOnlyIfThatHelps(t *testing.T) {
 			conn := open(t, servers, provider, zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
 				nc, err := srv.Dial(network, address, timeout)
 				if address == own.Load() {
-					return &wordAnswers{Conn: nc, answer: func() string { return "" }}, err
+					return &bubble.WordAnswers{Conn: nc, Answer: func() string { return "" }}, err
 				}
-				return &wordAnswers{Conn: nc, answer: c.others}, err
+				return &bubble.WordAnswers{Conn: nc, Answer: c.others}, err
 			}))
 			conns.Of(conn).Within(lease)
 			conns.Of(conn).Within(sessionTimeout) // as another lock's does, and a shorter one counts
