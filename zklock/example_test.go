@@ -46,6 +46,14 @@ func open(path string, options ...zklock.Option) (conn *zk.Conn, m *zklock.Mutex
 	}
 }
 
+// must returns the value of a call that does not fail in these examples.
+func must[V any](value V, err error) V {
+	if err != nil {
+		log.Fatal(err)
+	}
+	return value
+}
+
 func ExampleMutex_Lock() {
 	conn, stop := connect()
 	defer stop()
@@ -120,17 +128,9 @@ func ExampleMutex_Do() {
 func ExampleMutex_Participants() {
 	_, stock, stop := open("/locks/stock", zklock.WithData([]byte("shop 7")))
 	defer stop()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	lease, err := stock.Lock(ctx, zklock.NewOwner("order 1"))
-	if err != nil {
-		log.Fatal(err)
-	}
-	queue, err := stock.Participants(ctx)
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, p := range queue {
+	ctx := context.Background()
+	lease := must(stock.Lock(ctx, zklock.NewOwner("order 1")))
+	for _, p := range must(stock.Participants(ctx)) {
 		fmt.Printf("%d: %s of %s\n", p.Position, p.Owner, p.Data)
 	}
 	fmt.Println(lease.Unlock(ctx))
@@ -144,22 +144,15 @@ func ExampleMutex_Participants() {
 func ExampleMutex_Revoke() {
 	_, index, stop := open("/locks/index")
 	defer stop()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	lease, err := index.Lock(ctx, zklock.NewOwner("rebuild"))
-	if err != nil {
-		log.Fatal(err)
-	}
+	ctx := context.Background()
+	lease := must(index.Lock(ctx, zklock.NewOwner("rebuild")))
 	released := make(chan error)
 	go func() {
 		<-lease.RevokeRequested() // in its loop, where it can stop
 		released <- lease.Unlock(ctx)
 	}()
 
-	queue, err := index.Participants(ctx)
-	if err != nil {
-		log.Fatal(err)
-	}
+	queue := must(index.Participants(ctx))
 	fmt.Println(queue[0].Owner, "is asked to let go:", index.Revoke(ctx, queue[0]))
 	fmt.Println("it has:", <-released)
 
@@ -266,19 +259,11 @@ func ExampleLease_Guard() {
 func ExampleLease_Lost() {
 	conn, stock, stop := open("/locks/stock")
 	defer stop()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	lease, err := stock.Lock(ctx, zklock.NewOwner("order 1"))
-	if err != nil {
-		log.Fatal(err)
-	}
+	ctx := context.Background()
+	lease := must(stock.Lock(ctx, zklock.NewOwner("order 1")))
 
 	// Somebody deletes the node. It may as well be the session that expires.
-	queue, err := stock.Participants(ctx)
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := conn.Delete(queue[0].Node, -1); err != nil {
+	if err := conn.Delete(lease.Node(), -1); err != nil {
 		log.Fatal(err)
 	}
 
@@ -305,10 +290,7 @@ func ExampleWithACL() {
 	if err := conn.AddAuth("digest", []byte("shop:secret")); err != nil {
 		log.Fatal(err)
 	}
-	lease, err := stock.Lock(ctx, zklock.NewOwner("order 1"))
-	if err != nil {
-		log.Fatal(err)
-	}
+	lease := must(stock.Lock(ctx, zklock.NewOwner("order 1")))
 	defer lease.Unlock(ctx)
 	acl, _, err := conn.GetACL("/locks/stock")
 	if err != nil {

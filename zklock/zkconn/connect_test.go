@@ -194,8 +194,6 @@ func (o *oneServer) Len() int             { return 1 }
 func (o *oneServer) Next() (string, bool) { o.asked.Add(1); return "my own server", false }
 func (o *oneServer) Connected()           {}
 
-
-
 // A client leaves a silent server early, as a lease needs it, only if another server can take its session over: none
 // can while the leader is silent. The client itself leaves a silent server after two thirds of the session timeout.
 func TestASilentServerIsLeftOnlyIfThatHelps(t *testing.T) {
