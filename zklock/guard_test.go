@@ -27,6 +27,7 @@ const (
 	guardNode = "/guard"
 )
 
+// deleteGuard deletes the guard node and its children by hand.
 func (tb *serverTest) deleteGuard(admin *zk.Conn) {
 	for _, child := range tb.srv.Children(guardNode) {
 		tb.delete(admin, guardNode+"/"+child)
@@ -37,17 +38,18 @@ func (tb *serverTest) deleteGuard(admin *zk.Conn) {
 // A late write of the first of two holders is refused, although the first has not noticed that its lease is over.
 // Scenes Z1 and Z2 of docs/bugs.md show two other ways to fence, which let the write pass.
 func TestALateWriteIsFencedByAGuard(t *testing.T) {
-	for what, again := range map[string]bool{"the guard stays": false, "the guard is made again": true} {
+	for what, isMadeAgain := range map[string]bool{"the guard stays": false, "the guard is made again": true} {
 		onServerCase(t, what, func(tb *serverTest) {
 			other := tb.connect()
-			tb.create(other, guarded, "", 0)
-			first, l := tb.guardOf(tb.connect())
+			tb.create(other, guarded, "", zk.FlagPersistent)
+			first, l := tb.lockWithGuard(tb.connect())
 			tb.delete(other, l.Node())
 			tb.delete(other, lockPath) // the numbers begin again
-			if again {
+			if isMadeAgain {
 				tb.deleteGuard(other)
 			}
-			second, _ := tb.guardOf(other)
+
+			second, _ := tb.lockWithGuard(other)
 			testenv.Must(second.Set(context.Background(), guarded, []byte("the second's"), -1))(tb)
 			require.ErrorIs(tb, testenv.Err(first.Set(context.Background(), guarded, []byte("the first's"), -1)), zklock.ErrFenced)
 			require.Equal(tb, "the second's", string(tb.stored(guarded).Data))
@@ -63,8 +65,8 @@ func (tb *serverTest) marks(l *zklock.Lease) []string {
 	})
 }
 
-// guardOf acquires the lock, and makes a guard of the lease.
-func (tb *serverTest) guardOf(conn *zk.Conn) (*zklock.Guard, *zklock.Lease) {
+// lockWithGuard acquires the lock, and makes a guard of the lease.
+func (tb *serverTest) lockWithGuard(conn *zk.Conn) (*zklock.Guard, *zklock.Lease) {
 	tb.Helper()
 	l := tb.mustLock(tb.mutex(conn), nil)
 	g := testenv.Must(l.Guard(context.Background(), guardNode))(tb)
@@ -75,10 +77,11 @@ func (tb *serverTest) guardOf(conn *zk.Conn) (*zklock.Guard, *zklock.Lease) {
 // one. A lease that is over sends none: its writes fail.
 func TestAGuardCostsTwoRequestsAndAWriteNone(t *testing.T) {
 	withClient(t, func(tb *serverTest, conn *zk.Conn) {
-		g, l := tb.guardOf(conn)
+		overGuard, l := tb.lockWithGuard(conn)
 		tb.mustUnlock(l)
-		_, l = tb.guardOf(conn)
+		_, l = tb.lockWithGuard(conn)
 		require.Len(tb, tb.srv.Children(guardNode), 1, "the child of the first has gone")
+
 		sent := 0
 		count := tb.srv.Hold(func(r zkserver.Request) bool {
 			if r.Session == conn.SessionID() && r.Op != jute.OpPing {
@@ -87,6 +90,7 @@ func TestAGuardCostsTwoRequestsAndAWriteNone(t *testing.T) {
 			return false // it holds nothing, and sees each request
 		})
 		defer count.Release()
+
 		second := testenv.Must(l.Guard(context.Background(), guardNode))(tb)
 		require.Equal(tb, 1, sent)
 		path := testenv.Must(second.Create(context.Background(), guarded, []byte("first"), 0, everybody))(tb)
@@ -102,7 +106,7 @@ func TestAGuardCostsTwoRequestsAndAWriteNone(t *testing.T) {
 		const guardAndWrites = 1 + 4
 		require.Equal(tb, guardAndWrites, sent)
 
-		_, err = g.Create(context.Background(), guarded, nil, 0, everybody)
+		_, err = overGuard.Create(context.Background(), guarded, nil, 0, everybody)
 		require.ErrorIs(tb, err, zklock.ErrFenced)
 		require.Regexp(tb, "^zklock: the lease is over, ", err.Error())
 		require.ErrorIs(tb, err, zklock.ErrUnlocked)
@@ -117,8 +121,8 @@ func TestAGuardCostsTwoRequestsAndAWriteNone(t *testing.T) {
 func TestALostAnswerToAWriteIsReported(t *testing.T) {
 	withClient(t, func(tb *serverTest, conn *zk.Conn) {
 		id := conn.SessionID()
-		g, l := tb.guardOf(conn)
-		write := func(ctx context.Context) (nodes int, err error) {
+		g, l := tb.lockWithGuard(conn)
+		write := func(ctx context.Context) (nodes int, err error) { // makes one more child of the root, and counts them
 			_, err = g.Create(ctx, guarded+"-", nil, zk.FlagSequence, everybody)
 			return len(tb.srv.Children("/")), err
 		}
@@ -136,7 +140,7 @@ func TestALostAnswerToAWriteIsReported(t *testing.T) {
 		require.ErrorIs(tb, err, context.DeadlineExceeded)
 		require.Equal(tb, before+1, now)
 		slow.Release()
-		time.Sleep(10 * time.Second) // until the lease is proved
+		time.Sleep(sessionTimeout) // until the lease is proved
 		require.Len(tb, tb.srv.Children("/"), before+2)
 
 		down := tb.srv.LoseRequest(requestOf(id, jute.OpConnect, "")).Every()
@@ -190,7 +194,7 @@ func TestWhatGuardRefuses(t *testing.T) {
 		tb.create(admin, guarded, "no token", 0)
 		tb.create(admin, "/deep", "1-a/b", 0) // no node can have a child with this name
 		testenv.Must(admin.Create("/closed", nil, 0, zk.WorldACL(zk.PermRead)))(tb)
-		g, l := tb.guardOf(conn)
+		g, l := tb.lockWithGuard(conn)
 		testenv.Must(l.Guard(context.Background(), lockPath+"-guard"))(tb)
 		for path, want := range map[string]string{
 			guarded: "is not a guard", "/deep": "is not a guard", "/no/parent": "the parent of the guard has to exist", "guard": "slash",
@@ -201,7 +205,8 @@ func TestWhatGuardRefuses(t *testing.T) {
 			require.ErrorContains(tb, err, want)
 			require.ErrorContains(tb, err, path)
 		}
-		require.ErrorIs(tb, testenv.Err(g.Set(context.Background(), guarded, nil, 7)), zk.ErrBadVersion)
+		_, err := g.Set(context.Background(), guarded, nil, 7) // the version is 0
+		require.ErrorIs(tb, err, zk.ErrBadVersion)
 		done, err := g.Multi(context.Background(), &zk.CheckVersionRequest{Path: guarded, Version: 0}, &zk.DeleteRequest{Path: "/missing", Version: -1})
 		require.ErrorIs(tb, err, zk.ErrNoNode)
 		require.NotErrorIs(tb, err, zklock.ErrFenced)
@@ -212,7 +217,7 @@ func TestWhatGuardRefuses(t *testing.T) {
 		_, err = g.Multi(context.Background(), (*zk.DeleteRequest)(nil))
 		require.ErrorContains(tb, err, "is nil")
 		require.NotErrorIs(tb, err, zklock.ErrUnknownOutcome)
-		_, err = g.Set(context.Background(), guarded, make([]byte, 2<<20), -1)
+		_, err = g.Set(context.Background(), guarded, make([]byte, 2*jute.MaxFrame), -1)
 		require.ErrorContains(tb, err, "packet")
 		require.NotErrorIs(tb, err, zklock.ErrUnknownOutcome)
 		tb.mustUnlock(l)
@@ -235,11 +240,12 @@ func TestAGuardIsMadeThoughItsServerIsBehind(t *testing.T) {
 		} {
 			l := tb.mustLock(tb.mutex(conn), nil)
 			read := tb.srv.HoldReply(requestOf(conn.SessionID(), jute.OpGetData, guardNode))
-			made := inBackground(func() error { _, err := l.Guard(tb.within(time.Minute), guardNode); return err })
+			made := inBackground(func() error { return testenv.Err(l.Guard(tb.within(time.Minute), guardNode)) })
 			<-read.Hit()
 			c.change()
 			before := tap.Counts()
 			read.Release()
+
 			if c.fenced {
 				err := <-made
 				require.ErrorIs(tb, err, zklock.ErrFenced)

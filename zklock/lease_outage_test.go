@@ -88,11 +88,9 @@ func outlasts(t *testing.T, connect bool, age, outage float64) (kept bool) {
 	part := func(f float64) time.Duration { return time.Duration(f * float64(sessionTimeout)) }
 	onServer(t, func(tb *serverTest) {
 		tb.makeParent()
-		var conn *zk.Conn
+		conn := tb.connectOrdinary(ordinary{wrap: watchesFirst})
 		if connect {
 			conn = tb.connect()
-		} else {
-			conn = tb.connectOrdinary(ordinary{wrap: watchesFirst})
 		}
 		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
 		time.Sleep(part(age))

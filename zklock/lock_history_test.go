@@ -23,8 +23,8 @@ import (
 	"example.com/zklock/zklock"
 )
 
-// A history has the operations of the clients of one schedule. It is right if the model allows some order of these
-// operations in which each of them happens at one moment between its call and its return.
+// A history has the operations of the clients of one schedule. It is right if the model (below) allows some order of
+// these operations in which each of them happens at one moment between its call and its return.
 //
 // From the return of Lock to the call of Unlock, or until Lost closes, no other contender may get the lock. There is
 // one excuse: if an operator ends the session or deletes the node of a holder, there may be two holders from then
@@ -39,7 +39,7 @@ type history struct {
 	events   int64
 	ops      []*operation
 	holds    map[int64]*tokenHold // of the leases so far, by token
-	taken    map[string]int64     // by node: when an operator has deleted it, or ended its session
+	taken    map[string]int64     // by node: when an operator has taken it away: deleted it, or ended its session
 	faults   []porcupine.Annotation
 	problems []string
 }
@@ -71,7 +71,7 @@ type operation struct {
 	err    error
 	taken  bool // a loss by an operator's command
 	beside bool // a TryLock: another contender's node was cached when it was called
-	excuse bool // its result may be one that the model does not allow, see method excuse
+	excuse bool // its result may be one that the model does not allow: markExcuses sets it
 }
 
 const (
@@ -84,7 +84,7 @@ func (h *history) nowLocked() int64 {
 	return int64(time.Since(h.start))<<eventBits | h.events
 }
 
-// isCachedLocked reports whether a node that is there had leases, and has none: it is cached, or is being deleted.
+// isCachedLocked reports whether a node that is there had leases, and has none now: it is cached, or is being deleted.
 func (h *history) isCachedLocked(name string) bool {
 	leases, hadSome := 0, false
 	for _, o := range h.ops {
@@ -129,8 +129,8 @@ func (h *history) end(o *operation, err error) {
 	}
 }
 
-// watch records when a lease is lost. The first lease of a token does that for the others, which share its Lost.
-func (h *history) watch(l leaseUnderTest, stop <-chan struct{}) {
+// recordLoss records when a lease is lost. The first lease of a token does that for the others, which share its Lost.
+func (h *history) recordLoss(l leaseUnderTest, stop <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.holds[l.Token()] != nil {
@@ -138,7 +138,8 @@ func (h *history) watch(l leaseUnderTest, stop <-chan struct{}) {
 	}
 	held := &tokenHold{node: l.Node(), leased: h.nowLocked(), unlocked: never}
 	h.holds[l.Token()] = held
-	h.takeLocked(l.Token(), held) // the operator has taken the node, and the Mutex has handed the lock on since
+	h.takeLocked(l.Token(), held) // if the operator has taken the node, and the Mutex has handed the lock on since
+
 	go func() {
 		select {
 		case <-l.Lost():
@@ -171,7 +172,7 @@ func (h *history) take(nodes ...string) {
 	}
 }
 
-// takeLocked notes the loss of a lease whose node was taken away.
+// takeLocked notes the loss of a lease if its node was taken away.
 func (h *history) takeLocked(token int64, held *tokenHold) {
 	if at := h.taken[held.node]; at != 0 && held.loss == nil {
 		held.loss = &operation{kind: opLost, token: token, call: at, ret: never, taken: true}
@@ -222,7 +223,7 @@ var model = porcupine.Model{
 
 // step reports whether the model allows o in the state s, and returns the state after it.
 func step(s state, o *operation) (bool, state) {
-	mine := s.token == o.token && s.owner == o.owner
+	isHolder := s.token == o.token && s.owner == o.owner
 	switch o.kind {
 	case opLock, opTryLock:
 		switch {
@@ -231,7 +232,7 @@ func step(s state, o *operation) (bool, state) {
 			return anotherHolds || o.excuse, s
 		case o.err != nil:
 			return true, s
-		case mine:
+		case isHolder:
 			s.leases++
 			return true, s
 		case s.token == 0 && o.token > s.highest:
@@ -240,7 +241,7 @@ func step(s state, o *operation) (bool, state) {
 		return o.excuse && o.token <= s.highest, s // an operator took the lock from it, and a later holder came first
 	case opUnlock:
 		switch {
-		case !mine:
+		case !isHolder:
 			return o.err != nil || o.excuse, s
 		case s.leases == 1:
 			return true, state{highest: s.highest}
@@ -255,11 +256,11 @@ func step(s state, o *operation) (bool, state) {
 	}
 }
 
-// excuse marks the operations whose result may be one that the model does not allow:
+// markExcuses marks the operations whose result may be one that the model does not allow:
 //   - those of a token whose node an operator has taken away, until Lost closes;
 //   - a TryLock that returns ErrHeld because of a cached node, or while another contender tries to get the lock, is
 //     releasing it, or may have left its node behind.
-func (h *history) excuse() {
+func (h *history) markExcuses() {
 	for _, o := range h.ops {
 		if errors.Is(o.err, zklock.ErrHeld) {
 			o.excuse = o.beside
@@ -323,8 +324,9 @@ func (h *history) check(dir string) string {
 			h.ops = append(h.ops, held.loss)
 		}
 	}
-	h.excuse()
+	h.markExcuses()
 	h.checkLosses()
+
 	end := int64(0) // of the schedule. time.Now is real time here
 	for _, o := range h.ops {
 		end = max(end, o.call+1)
@@ -343,6 +345,7 @@ func (h *history) check(dir string) string {
 	if len(h.problems) == 0 {
 		return ""
 	}
+
 	text := fmt.Sprintf("%q", h.problems)
 	if dir != "" {
 		_, info := porcupine.CheckOperationsVerbose(model, operations, 10*time.Second)
@@ -382,10 +385,11 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 	case testenv.AtLength():
 		first = rand.Uint64()
 	}
-	dir := os.TempDir()
+	dir := os.TempDir() // for the picture of a history that is wrong
 	if f := flag.Lookup("test.artifacts"); f != nil && f.Value.String() == "true" {
 		dir = t.ArtifactDir() // which stays only if that flag is set
 	}
+
 	var ops, leases, losses int
 	for i := range n {
 		for _, lock := range []subject{{}, caching} {
@@ -407,7 +411,7 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 // caching is a Mutex that keeps each node for some seconds, in which other clients come.
 var caching = subject{caches: true, options: []zklock.Option{zklock.WithCaching(2 * time.Second), zklock.CachingFrom(0)}}
 
-// faulty are locks that have one fault each. The check of histories must find it.
+// faulty are locks with one fault each, or a wrong assumption about one. The check of histories must find each.
 var faulty = map[string]subject{
 	"all owners are one":      {owner: zklock.NewOwner("everybody")},
 	"Lost never closes":       {wrap: func(l leaseUnderTest) leaseUnderTest { return neverLost{l} }},
@@ -416,6 +420,7 @@ var faulty = map[string]subject{
 	"TryLock finds a node that is cached, and the model does not know": {options: caching.options},
 }
 
+// The check of histories finds the fault of each faulty lock.
 func TestHistoriesShowWhatIsBroken(t *testing.T) {
 	testenv.Landing(t, "it is about the check")
 	testenv.RacedAtLength(t, "it is about the check, and the lock has other tests")

@@ -65,6 +65,8 @@ func (s subject) open(conn *zk.Conn) acquireFunc {
 	}
 }
 
+func oneIn(r *rand.Rand, n int) bool { return r.IntN(n) == 0 }
+
 // drawDuration draws a duration, short ones as often as long ones.
 func drawDuration(r *rand.Rand, low, high time.Duration) time.Duration {
 	return time.Duration(float64(low) * math.Exp(r.Float64()*math.Log(float64(high)/float64(low))))
@@ -100,8 +102,10 @@ func playSchedule(t *testing.T, seed uint64, lock subject) *history {
 		h.start = time.Now()
 		t.Cleanup(func() { time.Sleep(3 * time.Second) }) // all notice that what they use has been closed
 		limit, cancel := context.WithCancel(t.Context())
-		s := &stage{history: h, t: t, r: rand.New(rand.NewPCG(seed, 0)), srv: zkserver.Run(t), limit: limit, stop: make(chan struct{})}
+		s := &stage{history: h, t: t, srv: zkserver.Run(t), limit: limit, stop: make(chan struct{})}
+		s.r = rand.New(rand.NewPCG(seed, 0))
 		s.admin = s.connect(ensemble.Options{})
+
 		done := s.startClients(lock)
 		s.operate(done)
 		select {
@@ -119,7 +123,7 @@ func playSchedule(t *testing.T, seed uint64, lock subject) *history {
 }
 
 func (s *stage) connect(o ensemble.Options) *zk.Conn {
-	o.SessionTimeout, o.Buffer = sessionTimeout, 64<<10
+	o.SessionTimeout, o.Buffer = sessionTimeout, smallBuffer
 	conn := testenv.Must(ensemble.OverPipes(s.srv).Connect(s.t.Context(), o))(s.t)
 	s.t.Cleanup(conn.Close)
 	return conn
@@ -143,7 +147,7 @@ func (s *stage) startClients(lock subject) (done chan struct{}) {
 			for k := range 1 + s.r.IntN(2) {
 				owner := zklock.NewOwner(fmt.Sprintf("owner %d.%d.%d", i, j, k))
 				clientsOfOwner := 1
-				if s.r.IntN(4) == 3 {
+				if oneIn(s.r, 4) {
 					clientsOfOwner = 2
 				}
 				for range clientsOfOwner {
@@ -193,36 +197,38 @@ func (c *client) work() {
 	for range 3 + c.r.IntN(4) {
 		time.Sleep(drawDuration(c.r, 100*time.Microsecond, 5*time.Second)) // at a random moment
 		var leases []leaseUnderTest
-		for {
+		for again := true; again; again = len(leases) > 0 && oneIn(c.r, 4) {
 			if l := c.lock(); l != nil {
 				leases = append(leases, l)
 			}
-			if len(leases) == 0 || c.r.IntN(4) > 0 {
-				break // or else it locks once more
-			}
 		}
 		for _, l := range leases {
-			hold := time.After(drawDuration(c.r, 100*time.Microsecond, 5*time.Second))
-			if c.r.IntN(4) == 0 { // a hold may be longer than the session timeout
-				hold = time.After(drawDuration(c.r, time.Second, 3*sessionTimeout))
-			}
-			if c.r.IntN(2) == 0 { // a holder that stops when it should
-				select {
-				case <-hold:
-				case <-l.Lost():
-				case <-l.RevokeRequested():
-				}
-			} else {
-				<-hold
-			}
+			c.hold(l)
 			c.unlock(l)
 		}
 	}
 }
 
+// hold waits for a random time. Half of the holders stop when they should, and half hold on.
+func (c *client) hold(l leaseUnderTest) {
+	over := time.After(drawDuration(c.r, 100*time.Microsecond, 5*time.Second))
+	if oneIn(c.r, 4) { // a hold may be longer than the session timeout
+		over = time.After(drawDuration(c.r, time.Second, 3*sessionTimeout))
+	}
+	if !oneIn(c.r, 2) {
+		<-over
+		return
+	}
+	select {
+	case <-over:
+	case <-l.Lost():
+	case <-l.RevokeRequested():
+	}
+}
+
 // ctx returns a ctx that ends at random, or only if the play is stuck.
 func (c *client) ctx() (context.Context, context.CancelFunc) {
-	if c.r.IntN(3) > 0 {
+	if !oneIn(c.r, 3) {
 		return context.WithCancel(c.limit)
 	}
 	return context.WithTimeout(c.limit, drawDuration(c.r, 100*time.Microsecond, 10*time.Second))
@@ -231,14 +237,17 @@ func (c *client) ctx() (context.Context, context.CancelFunc) {
 func (c *client) lock() leaseUnderTest {
 	ctx, cancel := c.ctx()
 	defer cancel()
-	k := []kind{opTryLock, opLock, opLock}[c.r.IntN(3)] // a third of the calls do not wait
-	try := k == opTryLock
+	k, try := opLock, oneIn(c.r, 3)
+	if try {
+		k = opTryLock
+	}
 	o := c.begin(k, c.lane, c.owner.String(), 0)
 	if c.caches && try {
 		c.mu.Lock()
 		o.beside = slices.ContainsFunc(c.srv.Children(historyPath), c.isCachedLocked)
 		c.mu.Unlock()
 	}
+
 	l, err := c.acquire(ctx, c.owner, try)
 	if err != nil {
 		c.end(o, err)
@@ -250,7 +259,7 @@ func (c *client) lock() leaseUnderTest {
 	}
 	o.token = l.Token()
 	c.end(o, nil)
-	c.watch(l, c.stop)
+	c.recordLoss(l, c.stop)
 	return l
 }
 
@@ -260,7 +269,7 @@ func (c *client) unlock(l leaseUnderTest) {
 	o := c.begin(opUnlock, c.lane, c.owner.String(), l.Token())
 	err := l.Unlock(ctx)
 	ctxEnded := ctx.Err() != nil && errors.Is(err, ctx.Err())
-	if ctxEnded && c.r.IntN(2) == 0 { // it unlocks once more, to wait for the delete
+	if ctxEnded && oneIn(c.r, 2) { // it unlocks once more, to wait for the delete
 		time.Sleep(drawDuration(c.r, time.Millisecond, 5*time.Second)) // at a random moment
 		ctx = c.limit
 		err = l.Unlock(ctx)
@@ -275,7 +284,7 @@ func (c *client) unlock(l leaseUnderTest) {
 func (s *stage) operate(done <-chan struct{}) {
 	defer func() { releaseAll(s.made) }()
 	s.calm = time.Now()
-	s.harsh = s.r.IntN(3) > 0
+	s.harsh = !oneIn(s.r, 3)
 	for range s.r.IntN(12) {
 		select {
 		case <-done:
@@ -343,7 +352,7 @@ func (s *stage) makeFault() {
 		}
 		over()
 	case 6:
-		s.fault("the first is asked to let go")()
+		s.fault("the first contender is asked to release the lock")()
 		s.revoke()
 	case 7:
 		s.fault("session %d is ended", n)()
@@ -388,7 +397,7 @@ func (s *stage) endSession(id int64) {
 func (s *stage) target() int {
 	n := s.r.IntN(len(s.sessions))
 	names := s.srv.Children(historyPath)
-	if s.r.IntN(2) == 0 || len(names) == 0 {
+	if oneIn(s.r, 2) || len(names) == 0 {
 		return n
 	}
 	holder, _ := s.srv.Node(historyPath + "/" + names[0])

@@ -40,15 +40,16 @@ func TestParticipantsAreShownInTheOrderOfTheQueue(t *testing.T) {
 		all := tb.participants(a)
 		require.Len(tb, all, 3)
 		require.Regexp(tb, "^"+lockPath+"/_c_[0-9a-f]{32}-lock-0000000003$", all[2].Node)
-		tokens := []int64{first.Token(), 0, all[2].Token}
-		require.Equal(tb, tokens[0], all[0].Token)
-		for i := range all {
+		lastToken := all[2].Token
+		require.Equal(tb, first.Token(), all[0].Token)
+		for i := range all { // what differs from run to run is compared with the node, and then left out
 			node := tb.stored(all[i].Node)
 			require.Equal(tb, node.Stat.Czxid<<10, all[i].Token, "what a waiter will hold the lock with, too")
 			require.Equal(tb, node.Stat.EphemeralOwner, all[i].Session)
 			require.Equal(tb, node.Stat.Ctime, all[i].Since.UnixMilli())
 			all[i].Token, all[i].Session, all[i].Since = 0, 0, time.Time{}
 		}
+
 		require.Equal(tb, []zklock.Participant{
 			{Owner: "first", Data: []byte("host a\n\xff"), Position: 0, Holds: true, Node: first.Node(), Library: "zklock"},
 			{Owner: "", Data: []byte("192.0.2.1"), Position: 1, Node: curator, Library: "Curator mutex"},
@@ -59,7 +60,7 @@ func TestParticipantsAreShownInTheOrderOfTheQueue(t *testing.T) {
 		tb.delete(other, curator)
 		last := tb.receiveLease(done)
 		require.Equal(tb, all[2].Node, last.Node())
-		require.Equal(tb, tokens[2], last.Token())
+		require.Equal(tb, lastToken, last.Token())
 		require.Equal(tb, all[0].Node, first.Node(), "it is known after Unlock, too")
 		tb.mustUnlock(last)
 	})
@@ -117,6 +118,7 @@ func TestCuratorsWayOfAskingIsUnderstoodAndSpoken(t *testing.T) {
 		first := tb.participants(m)[0]
 		require.Equal(tb, "holder", first.Owner)
 		require.Equal(tb, "the host", string(first.Data))
+
 		theirs := tb.create(conn, curatorNode, "192.0.2.1", zk.FlagEphemeralSequential)
 		require.NoError(tb, m.Revoke(tb.Context(), zklock.Participant{Node: theirs}))
 		require.Equal(tb, curatorRevoke, string(tb.stored(theirs).Data))
@@ -132,22 +134,21 @@ func TestDoUnlocksWhateverHappens(t *testing.T) {
 		conn := tb.connect()
 		m, owner := tb.mutex(conn), zklock.NewOwner("owner")
 		oops := errors.New("oops")
-		free := func() {
-			require.Empty(tb, tb.srv.Children(lockPath), "the lock is still held")
-		}
+		requireFree := func() { require.Empty(tb, tb.srv.Children(lockPath), "the lock is still held") }
+
 		require.NoError(tb, m.Do(tb.Context(), owner, func(ctx context.Context, l *zklock.Lease) error {
 			require.NoError(tb, ctx.Err())
 			require.Positive(tb, l.Token())
 			require.Len(tb, tb.srv.Children(lockPath), 1)
 			return nil
 		}))
-		free()
+		requireFree()
 		require.ErrorIs(tb, m.Do(tb.Context(), owner, func(context.Context, *zklock.Lease) error { return oops }), oops)
-		free()
+		requireFree()
 		require.PanicsWithValue(tb, oops, func() {
 			m.Do(tb.Context(), owner, func(context.Context, *zklock.Lease) error { panic(oops) })
 		})
-		free()
+		requireFree()
 		for _, want := range []error{nil, oops} {
 			err := m.Do(tb.Context(), owner, func(ctx context.Context, l *zklock.Lease) error {
 				require.True(tb, tb.srv.Expire(conn.SessionID()))
@@ -158,7 +159,7 @@ func TestDoUnlocksWhateverHappens(t *testing.T) {
 			require.ErrorIs(tb, err, zklock.ErrLost)
 			require.Equal(tb, want != nil, errors.Is(err, oops))
 			synctest.Wait()
-			free()
+			requireFree()
 		}
 		ctx, cancel := context.WithCancel(tb.Context())
 		err := m.Do(ctx, owner, func(ctx context.Context, l *zklock.Lease) error {
@@ -168,7 +169,7 @@ func TestDoUnlocksWhateverHappens(t *testing.T) {
 		})
 		require.ErrorIs(tb, err, context.Canceled)
 		require.NotErrorIs(tb, err, zklock.ErrLost)
-		free()
+		requireFree()
 		called := false
 		require.ErrorIs(tb, m.Do(ctx, owner, func(context.Context, *zklock.Lease) error { called = true; return nil }),
 			context.Canceled)
@@ -206,15 +207,6 @@ func TestBadArgumentsAreRefusedAtOnce(t *testing.T) {
 	})
 }
 
-// notExactly returns paths of other nodes, and paths of a node in a form that no server accepts.
-func notExactly(name string) []string {
-	return []string{
-		lockPath + "//" + name, "/" + lockPath + "/" + name, lockPath + "/./" + name,
-		lockPath + "/x/../" + name, lockPath + "/" + name + "/", "lock/" + name, lockPath + "/_c_x/y-lock-0000000000",
-		"", lockPath, lockPath + "/config", "/elsewhere/lock-0000000000", "lock-0000000000",
-	}
-}
-
 // Revoke refuses the path of a node that is not written exactly as Participants returns it, and then sends no request.
 func TestRevokeTakesTheNodeOfAParticipantExactlyAsItIs(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
@@ -222,7 +214,12 @@ func TestRevokeTakesTheNodeOfAParticipantExactlyAsItIs(t *testing.T) {
 		conn := tb.connectOrdinary(ordinary{wrap: tapped(tap)})
 		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
 		m := tb.mutex(conn)
-		for _, node := range notExactly(path.Base(holder.Node())) {
+		name := path.Base(holder.Node())
+		for _, node := range []string{ // first paths of the node in another form, then those of other nodes
+			lockPath + "//" + name, "/" + lockPath + "/" + name, lockPath + "/./" + name,
+			lockPath + "/x/../" + name, lockPath + "/" + name + "/", "lock/" + name, lockPath + "/_c_x/y-lock-0000000000",
+			"", lockPath, lockPath + "/config", "/elsewhere/lock-0000000000", "lock-0000000000",
+		} {
 			before := tap.Counts()
 			err := m.Revoke(context.Background(), zklock.Participant{Node: node})
 			require.Error(tb, err, node)
@@ -231,7 +228,7 @@ func TestRevokeTakesTheNodeOfAParticipantExactlyAsItIs(t *testing.T) {
 		}
 		require.False(tb, isClosed(holder.RevokeRequested()))
 		require.NoError(tb, m.Revoke(context.Background(), zklock.Participant{Node: tb.nodeAt(0)}))
-		time.Sleep(2 * time.Second) // until the holder's node is watched
+		time.Sleep(untilWatched)
 		require.True(tb, isClosed(holder.RevokeRequested()))
 		tb.mustUnlock(holder)
 	})
@@ -242,12 +239,11 @@ func TestRevokeAsksNoOtherNodeOfTheName(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		admin := tb.makeParent()
 		m := tb.mutex(admin)
-		foreign := func() string { return tb.createForeign(admin) }
-		node := foreign()
+		node := tb.createForeign(admin)
 		all := tb.participants(m)
 		tb.delete(admin, node)
 		tb.remakeParent(admin)
-		require.Equal(tb, node, foreign())
+		require.Equal(tb, node, tb.createForeign(admin))
 		require.NoError(tb, m.Revoke(context.Background(), all[0]))
 		require.Empty(tb, tb.stored(node).Data, "it was asked")
 	})
@@ -265,7 +261,7 @@ func TestAHolderIsAskedByTheTokenOfItsLease(t *testing.T) {
 		list.Release()
 		l := tb.receiveLease(turn)
 		require.NoError(tb, m.Revoke(context.Background(), zklock.Participant{Node: l.Node(), Token: l.Token()}))
-		time.Sleep(10 * time.Second) // by then its node has been read
+		time.Sleep(sessionTimeout) // by then its node has been read
 		require.True(tb, isClosed(l.RevokeRequested()), "the holder is not asked")
 		tb.mustUnlock(l)
 	})
@@ -273,33 +269,36 @@ func TestAHolderIsAskedByTheTokenOfItsLease(t *testing.T) {
 
 // Participants reads a hundred nodes at a time, and no others after its ctx has ended.
 func TestParticipantsAreReadSideBySide(t *testing.T) {
+	const nodes, atATime = 150, 100
 	withClient(t, func(tb *serverTest, conn *zk.Conn) {
 		tb.makeParent()
-		for range 150 {
+		for range nodes {
 			tb.create(conn, lockPath+"/lock-", "", zk.FlagSequence)
 		}
-		for _, ends := range []bool{false, true} {
+		for _, ctxEnds := range []bool{false, true} {
 			var reads atomic.Int32
+			// The condition counts reads. It is never true, so that no request is held.
 			count := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpGetData && reads.Add(1) < 0 })
 			answers := tb.srv.HoldReply(requestOf(conn.SessionID(), jute.OpGetData, "")).Every()
 			ctx, cancel := context.WithCancel(context.Background())
 			all := inBackground(func() error {
 				queue, err := tb.mutex(conn).Participants(ctx)
-				require.True(tb, ends || len(queue) == 150)
+				require.True(tb, ctxEnds || len(queue) == nodes)
 				return err
 			})
 			synctest.Wait()
-			require.EqualValues(tb, 100, reads.Load())
-			if ends {
+			require.EqualValues(tb, atATime, reads.Load())
+
+			want := nodes
+			if ctxEnds {
+				want = atATime
 				cancel()
 				require.ErrorIs(tb, <-all, context.Canceled)
 			}
 			answers.Release()
 			time.Sleep(time.Minute) // long enough for all that would be asked
-			if ends {
-				require.EqualValues(tb, 100, reads.Load())
-			} else {
-				require.EqualValues(tb, 150, reads.Load())
+			require.EqualValues(tb, want, reads.Load())
+			if !ctxEnds {
 				require.NoError(tb, <-all)
 			}
 			cancel()

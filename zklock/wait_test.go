@@ -135,7 +135,7 @@ func TestAForeignNodeOfTheSameNumberIsNotTakenForOursInTheFirstList(t *testing.T
 	})
 }
 
-// If a lease is over before Lock has returned it, because the servers have been silent for so long, Lock queues again.
+// If a lease is over before Lock has returned it, because all servers have been silent, Lock queues again.
 func TestALockWhoseSessionEndsBeforeLockReturnsIsLockedAgain(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		conn := tb.connectOrdinary(ordinary{wrap: watchesFirst})

@@ -1,3 +1,4 @@
+// Tests of what a real ZooKeeper 3.8.0 does, too: with ZK=host:port they run against one.
 package zkserver_test
 
 import (
@@ -14,8 +15,6 @@ import (
 	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zkserver"
 )
-
-// The tests of this file assert what a real ZooKeeper 3.8.0 does, and run against one with ZK=host:port.
 
 var record = flag.Bool("record", false, "write the answers of the server that ZK names into the scripts")
 

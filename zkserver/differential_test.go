@@ -1,3 +1,4 @@
+// The same random requests are sent to two servers, and the answers are compared.
 package zkserver_test
 
 import (

@@ -1,3 +1,4 @@
+// Tests of faults, which a test makes. tg is the embedded server, and c a client that sends packets itself: wire_test.go.
 package zkserver_test
 
 import (
@@ -17,8 +18,6 @@ import (
 	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zkserver"
 )
-
-// In this file tg is the embedded server, and c a client of it that sends and receives packets (wire_test.go).
 
 // A fakeTB stands in for the test of a server. It keeps the server's complaints, which a test then compares.
 type fakeTB struct {

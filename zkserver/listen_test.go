@@ -1,3 +1,4 @@
+// Tests of addresses, of Stop and Start, and of what clients notice of them.
 package zkserver_test
 
 import (
@@ -41,7 +42,6 @@ func TestTheServerListensOnLoopbackAlone(t *testing.T) {
 
 // waitForSession waits until the client has its session again.
 func waitForSession(t *testing.T, conn *zk.Conn) {
-	t.Helper()
 	end := time.Now().Add(5 * time.Minute)
 	for {
 		_, _, err := conn.Exists("/")

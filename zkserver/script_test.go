@@ -1,3 +1,4 @@
+// The language of testdata/*.txt, in which a step is a line of text, and which TestDifferential prints.
 package zkserver_test
 
 import (

@@ -1,3 +1,4 @@
+// Tests of sessions, of the server's end, and of input that no client sends. wire_test.go has target and wire.
 package zkserver_test
 
 import (

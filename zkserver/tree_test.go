@@ -1,3 +1,4 @@
+// Tests of nodes that the server itself removes, and of the numbers of sequential nodes.
 package zkserver_test
 
 import (

@@ -1,3 +1,4 @@
+// A client of these tests that sends and receives packets itself, and the server under test.
 package zkserver_test
 
 import (
@@ -88,7 +89,7 @@ func (tg *target) askWord(word string) string {
 	return string(answer)
 }
 
-// longest is the longest session timeout that a server grants by default, in milliseconds.
+// longest is the longest session timeout that a server grants by default, in milliseconds, as the protocol has it.
 const longest = 40_000
 
 // connect opens a connection with a session of its own, of the longest timeout: a test that is slow does not lose it.
@@ -108,7 +109,7 @@ type wire struct {
 	xid     int32
 	session jute.ConnectResponse
 	zxid    int64   // of the reply to the last write
-	seen    int64   // the zxid of the last reply, of a read, too
+	seen    int64   // the zxid of the last reply, also to a read
 	events  []event // that came before the last reply
 }
 
@@ -212,10 +213,8 @@ func (c *wire) do(op jute.Op, body encoder) (jute.Code, *jute.Decoder) {
 	return h.Err, d
 }
 
-func (c *wire) code(op jute.Op, body encoder) jute.Code {
-	code, _ := c.do(op, body)
-	return code
-}
+// code is do for a test that does not read the body of the reply. The next ones are code for one kind of request.
+func (c *wire) code(op jute.Op, body encoder) jute.Code { code, _ := c.do(op, body); return code }
 
 // isWrite reports whether a request of kind op is a transaction, so that its reply carries a zxid of its own.
 func isWrite(op jute.Op) bool {

@@ -1,3 +1,4 @@
+// Tests of the verbs serve and help, of TLS and of credentials; and what the tests of this package share.
 package main
 
 import (

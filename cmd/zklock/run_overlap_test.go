@@ -1,5 +1,6 @@
 //go:build linux
 
+// Trials of run in real time: whatever happens to the first command, the next one begins after its end.
 package main
 
 import (

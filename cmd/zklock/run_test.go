@@ -1,5 +1,6 @@
 //go:build linux
 
+// Tests of the verb run, with zklock in a process of its own.
 package main
 
 import (
@@ -401,7 +402,6 @@ func TestACommandHasTheTerminal(t *testing.T) {
 	text, buffer := "", make([]byte, 4096)
 	// shows waits until the terminal shows a pattern. The commands below write be''gins, so that their echo differs.
 	shows := func(pattern string) {
-		t.Helper()
 		require.NoError(t, out.(*os.File).SetReadDeadline(time.Now().Add(patience)))
 		for want := regexp.MustCompile(pattern); !want.MatchString(text); {
 			n, err := out.Read(buffer)

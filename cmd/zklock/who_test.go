@@ -1,3 +1,4 @@
+// Tests of the verbs who and revoke, in this process, on an embedded server.
 package main
 
 import (

@@ -1,5 +1,6 @@
 //go:build linux
 
+// What a run with faults is made of: client processes, lanes of faults, and checks; and the run on a sound ZooKeeper.
 package chaos_test
 
 import (
@@ -11,6 +12,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -250,10 +252,9 @@ func (c *chaos) clientFault(rng *rand.Rand) fault {
 // check fails the test unless
 //   - no two leases of a path are valid at once, each by its own Lost;
 //   - of two leases of a path, the later one has the higher token;
-//   - the register has counted each write exactly once, and none with a token
-//     lower than one before it;
-//   - after the last fault every contender got both locks, within what this
-//     machine needs for that, and some minutes; and nothing is left.
+//   - the register has counted each write exactly once, and none with a token lower than one before it;
+//   - after the last fault every contender got both locks, within what this machine needs for that, and some minutes;
+//   - nothing is left.
 func (c *chaos) check() {
 	problems := c.problems()
 	if len(problems) == 0 && !c.Failed() {
@@ -434,7 +435,11 @@ var removeServers = func() {}
 func TestMain(m *testing.M) {
 	ensemble.AnswerTimeout = time.Minute // for a server on a busy machine
 	if os.Getenv(clientEnv) != "" {
-		os.Exit(beClient())
+		client := &process{finish: make(chan struct{}), out: json.NewEncoder(os.Stdout)}
+		if err := client.run(); err != nil {
+			log.Fatalf("process %d: %v", client.Process, err)
+		}
+		os.Exit(0)
 	}
 	status := m.Run()
 	removeServers()
@@ -455,7 +460,7 @@ func requireFirst(t *testing.T, want string, judge func(problem func(format stri
 
 // The checks find what is wrong with histories that are made up, and nothing in good ones.
 func TestTheChecksFindWhatIsWrong(t *testing.T) {
-	lease := func(token, call, begin, open, end int64) record { // in the words of record
+	lease := func(token, call, begin, open, end int64) record { // the fields of a record, in its order
 		return record{Kind: "lease", Owner: fmt.Sprintf("contender %d", token), Token: token, Call: call, Begin: begin, Open: open, End: end}
 	}
 	good := []record{lease(1, 0, 10, 20, 30), lease(2, 5, 21, 40, 50), lease(5, 7, 45, 60, 60)}
@@ -480,24 +485,25 @@ func TestTheChecksFindWhatIsWrong(t *testing.T) {
 		})
 	}
 
+	const notExcused = 80
 	for _, c := range []struct {
 		what   string
 		expiry expiry
-		open   int64 // of the lease, which is 80 if it is not excused
+		open   int64 // until when the lease, in the end, counts as valid
 	}{
 		{what: "its node was made before the end", expiry: expiry{from: 40, to: 60, zxid: 8}, open: 40},
 		{what: "it began after the end was answered", expiry: expiry{from: 40, to: 41, zxid: 8}, open: 40},
-		{what: "its node was made after the end", expiry: expiry{from: 40, to: 60, zxid: 7}, open: 80},
-		{what: "it was over before the end", expiry: expiry{from: 91, to: 99, zxid: 8}, open: 80},
+		{what: "its node was made after the end", expiry: expiry{from: 40, to: 60, zxid: 7}, open: notExcused},
+		{what: "it was over before the end", expiry: expiry{from: 91, to: 99, zxid: 8}, open: notExcused},
 		{what: "the end is not answered yet", expiry: expiry{from: 40, to: math.MaxInt64}, open: 40},
-		{what: "the answer was lost, and it began later", expiry: expiry{from: 40, to: 49}, open: 80},
+		{what: "the answer was lost, and it began later", expiry: expiry{from: 40, to: 49}, open: notExcused},
 	} {
 		t.Run("excuse: "+c.what, func(t *testing.T) {
 			const zxid = 7 // of its node
-			r := lease(zxid<<10|3, 10, 50, 80, 90)
+			r := lease(zxid<<10|3, 10, 50, notExcused, 90)
 			r.excuse([]*expiry{&c.expiry})
 			require.Equal(t, c.open, r.Open)
-			require.Equal(t, c.open != 80, r.How != "")
+			require.Equal(t, c.open != notExcused, r.How != "")
 		})
 	}
 

@@ -1,5 +1,6 @@
 //go:build linux
 
+// The client process of the tests, which TestMain runs if clientEnv is set: its contenders lock and unlock.
 package chaos_test
 
 import (
@@ -29,8 +30,6 @@ import (
 	"example.com/zklock/zklock"
 	"example.com/zklock/zklock/zkconn"
 )
-
-// This file is a client process of the tests, which TestMain runs if clientEnv is set: its contenders lock and unlock.
 
 // clientEnv is the environment variable that has the configuration of a client process.
 const clientEnv = "ZKLOCK_CHAOS_CLIENT"
@@ -111,16 +110,6 @@ func (p *process) log(r record) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.out.Encode(r)
-}
-
-// beClient is the main function of a client process.
-func beClient() int {
-	p := &process{finish: make(chan struct{}), out: json.NewEncoder(os.Stdout)}
-	if err := p.run(); err != nil {
-		fmt.Fprintf(os.Stderr, "process %d: %v\n", p.Process, err)
-		return 1
-	}
-	return 0
 }
 
 // run opens the sessions, and returns when all contenders have done their work and the sessions are closed.

@@ -1,5 +1,6 @@
 //go:build docker && linux
 
+// Runs on three servers in Docker, which are killed, paused and cut from each other.
 package chaos_test
 
 import (
@@ -290,8 +291,14 @@ func (c *serverChaos) serverFault(rng *rand.Rand) fault {
 	victim, name, other := nodes[v], role+nodes[v].String(), nodes[o].String()
 
 	lasts := func(from, to int64) time.Duration { return time.Duration(from*1e9 + rng.Int64N((to-from)*1e9)) } // seconds
+	healAll := func(ctx context.Context) (err error) {
+		for _, n := range nodes {
+			err = errors.Join(err, n.Heal(ctx))
+		}
+		return err
+	}
 	cut := func(name string, links ...link) fault {
-		return fault{name: name, begin: cutLinks(nodes, links...), end: healAll(nodes), lasts: lasts(5, 14)}
+		return fault{name: name, begin: cutLinks(nodes, links...), end: healAll, lasts: lasts(5, 14)}
 	}
 	isolated := cut(name+" and "+other+" are cut", bothWays(v, o)...)
 	faults := []fault{
@@ -305,16 +312,6 @@ func (c *serverChaos) serverFault(rng *rand.Rand) fault {
 		isolated, isolated, // twice as likely
 	}
 	return faults[rng.IntN(len(faults))]
-}
-
-// healAll returns a function that heals the links of all nodes.
-func healAll(nodes []*docker.Node) func(context.Context) error {
-	return func(ctx context.Context) (err error) {
-		for _, n := range nodes {
-			err = errors.Join(err, n.Heal(ctx))
-		}
-		return err
-	}
 }
 
 // threeServers returns an ensemble of three that works.

@@ -1,5 +1,8 @@
 //go:build linux
 
+// The tests of this file start ZooKeepers of their own, as processes:
+//
+//	ZKLOCK_TESTS=long go run ./internal/servers/with zookeeper -- go test ./internal/chaos -run 'OfProcesses' -v
 package chaos_test
 
 import (
@@ -26,10 +29,6 @@ import (
 	"example.com/zklock/zklock/zkconn"
 	"example.com/zklock/zkserver"
 )
-
-// The tests of this file start ZooKeepers of their own, as processes:
-//
-//	ZKLOCK_TESTS=long go run ./internal/servers/with zookeeper -- go test ./internal/chaos -run 'OfProcesses' -v
 
 const whyLong = "starts servers and waits for session timeouts"
 

@@ -1,3 +1,4 @@
+// Tests that ZooKeeper's records are written and read back, and that malformed ones are refused.
 package jute_test
 
 import (
@@ -128,8 +129,7 @@ func TestAFrameThatIsTooLongIsRefusedBeforeItIsRead(t *testing.T) {
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 }
 
-// FuzzDecode feeds every record any bytes: it must not panic, and what was
-// read must come back the same after it has been written.
+// FuzzDecode decodes any bytes: it must not panic, and what was read must come back the same after it was written.
 func FuzzDecode(f *testing.F) {
 	for i, r := range records {
 		f.Add(i, encode(r))

@@ -1,3 +1,4 @@
+// Tests that a tap counts what crosses a connection, and changes nothing of it.
 package wiretap_test
 
 import (

@@ -1,3 +1,4 @@
+// Tests of what Connect's client does on one connection, and of each fault of the ordinary client that it has not.
 package zkconn
 
 import (
@@ -27,8 +28,9 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// faults has the tests that fail with an ordinary client. True: a test is about a whole client, and passes with an
-// ordinary one of the patched library. False: it is about a connection of Connect's, or a function that the patch adds.
+// faults has the tests that fail with an ordinary client, which zk.Connect opens. True: a test is about a whole client,
+// and passes with an ordinary one of the library that docs/client.md patches. False: it is about a connection of
+// Connect's own client, or a function that only zkconn has.
 var faults = map[string]bool{
 	"TestFaultCloseHangsTheClient":                               true,
 	"TestFaultARepeatedCredentialHangsTheClient":                 true,
@@ -60,7 +62,7 @@ func TestAnOrdinaryClientHasEachFault(t *testing.T) {
 	}
 }
 
-// withWrites is an option of a client that has write write to each of its connections in its place.
+// withWrites is an option of a client: its connections call write, which may write to nc, in place of their own Write.
 func withWrites(srv *zkserver.Server, write func(nc net.Conn, b []byte) (int, error)) func(*zk.Conn) {
 	return zk.WithDialer((&bubble.Line{Server: srv, Wrap: func(nc net.Conn) net.Conn { return wrapped{nc, write} }}).Dial)
 }
@@ -80,10 +82,8 @@ func opOf(b []byte) jute.Op {
 }
 
 // A request that is queued while Close runs, and whose write fails, gets three answers on a channel that has room for
-// two. https://github.com/go-zookeeper/zk/pull/163 is the same mistake with two answers on a channel of one.
-//
-// Two coin tosses of the client decide: whether a request is queued after Close
-// has begun, and whether its caller takes one of the answers.
+// two. https://github.com/go-zookeeper/zk/pull/163 is the same mistake with two answers on a channel of one. Whether a
+// request is queued after Close has begun, and whether its caller takes one of the answers, is random: hence 64 tries.
 func TestFaultCloseHangsTheClient(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		for range 64 {
@@ -157,23 +157,21 @@ func muteThenDial(n int, dial zk.Dialer, says string) zk.Dialer {
 	}
 }
 
-// A server that accepts a connection and says nothing, such as a frozen one, is given ten times the read deadline,
-// since https://github.com/samuel/go-zookeeper/pull/48.
-func TestFaultASilentServerIsKeptForMinutes(t *testing.T) {
+// requireSilentServersAreLeft opens a client when two of three servers say a text and then nothing.
+func requireSilentServersAreLeft(t *testing.T, says string) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		began := time.Now()
-		open(t, servers, zk.WithDialer(muteThenDial(2, srv.Dial, "")))
-		require.Less(t, time.Since(began), sessionTimeout/3, "two of three are silent, and a session may have ended by now")
+		open(t, servers, zk.WithDialer(muteThenDial(2, srv.Dial, says)))
+		require.Less(t, time.Since(began), sessionTimeout/3, "a session may have ended by now")
 	})
 }
 
+// A server that accepts a connection and says nothing, such as a frozen one, is given ten times the read deadline,
+// since https://github.com/samuel/go-zookeeper/pull/48.
+func TestFaultASilentServerIsKeptForMinutes(t *testing.T) { requireSilentServersAreLeft(t, "") }
+
 func TestFaultAServerThatFallsSilentInItsAnswerIsKeptForAllTime(t *testing.T) {
-	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-		began := time.Now()
-		const start = "\x00\x00\x00\x24\x00" // the length of the answer, and its first byte
-		open(t, servers, zk.WithDialer(muteThenDial(2, srv.Dial, start)))
-		require.Less(t, time.Since(began), sessionTimeout/3)
-	})
+	requireSilentServersAreLeft(t, "\x00\x00\x00\x24\x00") // the length of the answer, and its first byte
 }
 
 // dialHandshake returns a connection after the handshake, as the client sees it.

@@ -1,3 +1,4 @@
+// Tests of Connect: what it returns and how soon, when its client leaves a server, and when it finds one again.
 package zkconn
 
 import (

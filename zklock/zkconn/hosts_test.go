@@ -1,3 +1,4 @@
+// Tests of how servers are found by their names: look-ups, addresses that change, and the order of the tries.
 package zkconn
 
 import (

@@ -1,3 +1,4 @@
+// Tests of the options of Connect: TLS, credentials, a dialer, a logger; and of sessions that servers refuse.
 package zkconn
 
 import (

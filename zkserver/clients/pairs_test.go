@@ -1,5 +1,6 @@
 //go:build unix
 
+// Tests of two libraries' locks on one path, which fill the tables of docs/sharing-a-path.md.
 package clients_test
 
 import (
@@ -95,7 +96,6 @@ func (c contender) answer(verb string, within time.Duration) string {
 }
 
 func (c contender) mustDo(t *testing.T, verb string, args ...string) {
-	t.Helper()
 	require.Empty(t, c.do(verb, args...))
 }
 

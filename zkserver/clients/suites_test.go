@@ -1,5 +1,6 @@
 //go:build unix
 
+// Tests that other clients' own test suites pass on the embedded server as on a real one.
 package clients_test
 
 import (

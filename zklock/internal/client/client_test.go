@@ -1,3 +1,4 @@
+// Tests of requests that are tried again, and of the guard, on an embedded server in virtual time.
 package client
 
 import (

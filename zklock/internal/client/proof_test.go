@@ -1,3 +1,4 @@
+// Tests of the prover, which decides until when a session is safe: tables of instants, without a server.
 package client
 
 import (

@@ -1,3 +1,4 @@
+// Tests of the rounds in which a client proves that its session lives, on an embedded server in virtual time.
 package client
 
 import (

@@ -1,5 +1,6 @@
 //go:build linux
 
+// Tests of the starter and the guards, which end a command whose lease is over.
 package leash
 
 import (
