@@ -108,7 +108,6 @@ var Everyday = []Load{
 // Count is the count that the goroutines reach if the lock excludes.
 func (l Load) Count() int { return l.N * l.Times }
 
-// Text names the load.
 func (l Load) Text() i18n.Text {
 	text := i18n.Textf("%d goroutines", l.N)
 	if l.N == 1 {

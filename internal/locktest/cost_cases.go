@@ -31,7 +31,7 @@ func ByKind(requests []jute.Op) i18n.Text {
 // to wait, after a TryLock, and after the Unlock of a holder whose session has expired.
 func WatchesLeft(w *World) {
 	ReleaseBeforeWatch(w)
-	holder, hs := w.holder()
+	holder, holderSession := w.holder()
 	other, s := w.Contender()
 	if w.Subject.FindsNode { // its search may leave one, too
 		w.Server.LoseReply(stage.Creates(s))
@@ -39,11 +39,12 @@ func WatchesLeft(w *World) {
 	if _, err := w.TryLock(other, "TryLock on a held lock"); !errors.Is(err, errors.ErrUnsupported) {
 		w.True(s.Tap.Armed() == 0, "TryLock has returned and has left a watch behind")
 	}
-	w.Expire(hs)
-	w.Renewed(hs, "the old holder's client has a new session")
+
+	w.Expire(holderSession)
+	w.Renewed(holderSession, "the old holder's client has a new session")
 	next, _ := w.holder()
 	w.UnlockErr(holder, "Unlock after the session has expired")
-	w.True(hs.Tap.Armed() == 0, "Unlock of a holder whose session has expired has left a watch behind: Get looks and "+
+	w.True(holderSession.Tap.Armed() == 0, "Unlock of a holder whose session has expired has left a watch behind: Get looks and "+
 		"sets none")
 	w.UnlockErr(next, "the next holder") // if its node was deleted, another case says so
 	time.Sleep(w.Keeps)                  // until then its node may stay, with a watch
@@ -68,7 +69,7 @@ func WakeUps(w *World) {
 	for _, waiters := range []int{1, 12} { // with 12, a lock that wakes a fixed number shows it
 		locks, results, sessions := w.queue(waiters + 1)
 		holder := 0
-		done := map[int]bool{0: true}
+		done := map[int]bool{0: true} // the contenders that wait no longer
 		for waiting := waiters; waiting > 0; waiting-- {
 			before := Events(sessions, done)
 			w.MustUnlock(locks[holder], stage.Contender(holder))
@@ -130,7 +131,7 @@ func requestCount(w *World) {
 	for _, n := range []int{1, 2, 3, 10} { // contenders
 		locks, results, sessions := w.queue(n)
 		holder := 0
-		done := make(map[int]bool)
+		done := make(map[int]bool) // the contenders that wait no longer
 		for waiting := n - 1; waiting >= 0; waiting-- {
 			w.Eventually("all others wait", func() bool { return othersWait(sessions, done, holder) })
 			w.MustUnlock(locks[holder], "the holder")

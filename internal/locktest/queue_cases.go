@@ -25,7 +25,8 @@ func (w *World) queue(n int) (locks []Lock, results []<-chan error, sessions []*
 	}
 	w.MakeParent() // made in advance, so that no request is spent on it
 	if w.Server != nil && w.Subject.Queue {
-		w.Server.SetSequence(w.Path, 1<<24-1) // the next numbers have no room in 16 bits, nor in the 24 of a float32
+		const large = 1<<24 - 1 // the numbers after it have no room in 16 bits, nor in the 24 of a float32
+		w.Server.SetSequence(w.Path, large)
 	}
 	for i, l := range locks {
 		result := w.BeginLock(l)
@@ -158,6 +159,7 @@ func ForeignChild(w *World) {
 		ownPrefix = alphabetic.FindString(nodes[0])
 	}
 	w.MustUnlock(l, it)
+
 	names, usual := []string{"config", "minutes"}, []string{"lock-", "read-", "write-"}
 	prefixes := []string{ownPrefix}
 	if slices.Contains(usual, ownPrefix) {
@@ -182,6 +184,7 @@ func ForeignChild(w *World) {
 	between := own[0] + ".bak"
 	names = append(names, between)
 	w.MustCreate(s, w.Path+"/"+between, nil, zk.FlagPersistent)
+
 	other, otherSession := w.Contender()
 	result := w.BeginLock(other)
 	w.Waits(result, otherSession, i18n.Textf("the second contender, beside %s, which is not a contender's,", between))
@@ -189,6 +192,7 @@ func ForeignChild(w *World) {
 	w.Holds(result, "the second contender")
 	w.MustUnlock(other, it)
 	w.WaitWhileKept(len(names))
+
 	ok, err := w.TryLock(l, i18n.Textf("TryLock beside %d nodes that are not contenders'", len(names)))
 	if !errors.Is(err, errors.ErrUnsupported) {
 		w.NoError(err, "TryLock beside nodes that are not contenders' fails")
@@ -299,8 +303,11 @@ func NodeGoes(w *World) {
 	})
 	w.MustUnlock(holder, "the holder")
 	w.NoNodes("every contender has let go, and a node is left")
+	w.queueGoes(admin)
+}
 
-	// The parent of the queue goes, with the node of a contender that is alone.
+// queueGoes deletes the node of a contender that is alone, and the parent of the queue, before the contender reads it.
+func (w *World) queueGoes(admin *Session) {
 	l, s := w.Contender()
 	list := w.Server.Hold(stage.Sent(s, jute.OpGetChildren2))
 	result := w.BeginLock(l)

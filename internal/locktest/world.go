@@ -43,7 +43,6 @@ func (w *World) Contender(in ...*Session) (Lock, *Session) {
 	return w.Subject.New(in[0].Conn, w.Path), in[0]
 }
 
-// holder makes a contender that holds the lock.
 func (w *World) holder() (Lock, *Session) {
 	l, s := w.Contender()
 	w.MustLock(l, "the holder")
@@ -118,7 +117,6 @@ func (w *World) IsNotLocked(err error, what i18n.Text) {
 	}
 }
 
-// notErrNotLocked fails if an error is ErrNotLocked.
 func (w *World) notErrNotLocked(err error, message i18n.Text) {
 	if w.Subject.ErrNotLocked != nil {
 		w.NotErrorIs(err, w.Subject.ErrNotLocked, "%s", message)

@@ -67,7 +67,6 @@ func resting(run func(w *election)) func(w *election) {
 	}
 }
 
-// ofLocks makes a case of one for locks.
 func ofLocks(run func(w *locktest.World)) func(w *election) {
 	return func(w *election) { run(w.World) }
 }
@@ -133,16 +132,18 @@ type campaign struct {
 	resign    func(err error) // has the leader's function return
 }
 
-// campaign has a candidate call Lead; without a candidate, a new one in a session of its own. The
-// leader's function returns when the case calls resign.
+// newCampaign has a new candidate, in a session of its own, call Lead.
+func (w *election) newCampaign(name i18n.Text) *campaign {
+	s := w.SessionFor(w.timeout)
+	return w.campaign(name, w.subject.New(s.Conn, w.Path, w.timeout), s)
+}
+
+// campaign has a candidate call Lead. The leader's function returns when the case calls resign.
 func (w *election) campaign(name i18n.Text, candidate Candidate, s *locktest.Session) *campaign {
-	if candidate == nil {
-		s = w.SessionFor(w.timeout)
-		candidate = w.subject.New(s.Conn, w.Path, w.timeout)
-	}
 	// Unless the case sets within, the deadline of this ctx is never reached. When it ends, its cause is not ctx.Err().
 	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(w.within, 1000*time.Hour))
 	ctx, end := context.WithCancelCause(ctx)
+
 	resigned := make(chan error, 1)
 	var once sync.Once
 	c := &campaign{candidate: candidate, s: s, name: name, began: make(chan struct{})}
@@ -165,7 +166,6 @@ func (w *election) campaign(name i18n.Text, candidate Candidate, s *locktest.Ses
 // ended reports whether a candidate leads, or its Lead has returned.
 func (c *campaign) ended() bool { return bubble.IsClosed(c.began) || len(c.result) > 0 }
 
-// mustLead waits until a candidate leads.
 func (w *election) mustLead(c *campaign) {
 	w.WaitOrSayWhy(c.ended, "%s must lead, and its function is not called%s", c.name)
 	if !bubble.IsClosed(c.began) {
@@ -196,16 +196,15 @@ func (w *election) resigns(c *campaign) {
 		"the function of %s has returned, and Lead fails", c.name)
 }
 
-// leader returns a candidate that leads.
 func (w *election) leader() *campaign {
-	c := w.campaign("the leader", nil, nil)
+	c := w.newCampaign("the leader")
 	w.mustLead(c)
 	return c
 }
 
 // leaderAndNext returns a candidate that leads, and one that waits.
 func (w *election) leaderAndNext() (leader, next *campaign) {
-	leader, next = w.leader(), w.campaign("the next candidate", nil, nil)
+	leader, next = w.leader(), w.newCampaign("the next candidate")
 	w.mustWait(next, "another candidate leads")
 	return leader, next
 }
@@ -258,6 +257,7 @@ func leadReturns(w *election) {
 	w.NoError(again.ctx.Err(), "the candidate leads once more, and the ctx of its second term has ended by itself")
 	w.True(again.term > leader.term, "the candidate leads once more, and its term is not higher")
 	w.resigns(again)
+
 	third := w.campaign("the same candidate, once more,", leader.candidate, leader.s)
 	w.mustLead(third)
 	again.cancel()
@@ -286,10 +286,10 @@ func ctxOfLeader(w *election) {
 
 func ctxOfCandidate(w *election) {
 	leader, next := w.leaderAndNext()
-	third := w.campaign("the third candidate", nil, nil)
+	third := w.newCampaign("the third candidate")
 	w.mustWait(third, "another candidate leads")
 	inASecond := &election{World: w.World, subject: w.subject, timeout: w.timeout, within: time.Second}
-	fourth := inASecond.campaign("the next candidate", nil, nil)
+	fourth := inASecond.newCampaign("the next candidate")
 	next.cancel()
 	wraps := func(c *campaign, why error) {
 		w.ErrorIs(w.Result(c.result, "Lead, whose ctx has ended,"), why,
@@ -322,7 +322,7 @@ func leadersSessionEnds(w *election) {
 	w.Renewed(leader.s, "the old leader's client has a new session")
 	again := w.campaign("the old leader, in its new session,", leader.candidate, leader.s)
 	w.mustWait(again, "another candidate leads")
-	third := w.campaign("the third candidate", nil, nil)
+	third := w.newCampaign("the third candidate")
 	w.mustWait(third, "another candidate leads")
 	w.Expire(third.s)
 	w.Rest()
@@ -335,7 +335,6 @@ func leadersSessionEnds(w *election) {
 	w.resigns(again)
 }
 
-// makeRecord makes the node that the leaders write.
 func (w *election) makeRecord() {
 	w.MustCreate(w.Session(), record, []byte("nothing"), zk.FlagPersistent)
 }
@@ -403,7 +402,7 @@ func (w *election) lateAnswer(n int, late time.Duration) {
 	leader := w.campaign("the leader", w.subject.New(s.Conn, w.Path, electionTimeout), s)
 	w.Eventually("the leader shows again and again that its session lives", func() bool { return len(answer.Hit()) > 0 })
 	back := w.CutOff(w.Server.Hold, s)
-	next := w.campaign("the next candidate", nil, nil)
+	next := w.newCampaign("the next candidate")
 	time.Sleep(late)
 	answer.Release()
 	w.mustLead(next)

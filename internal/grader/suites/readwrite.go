@@ -151,7 +151,6 @@ type readWrite struct {
 	subject ReadWriteSubject
 }
 
-// A participant is one contender of a case.
 type participant struct {
 	oneSidedLock
 	s      *locktest.Session
@@ -176,26 +175,26 @@ func (w *readWrite) writer(name i18n.Text, in ...*locktest.Session) *participant
 	return w.participant(false, name, in...)
 }
 
-// enters has a contender lock. It fails if the contender has to wait.
-func (w *readWrite) enters(p *participant, where i18n.Text) {
+// mustEnter has a contender lock. It fails if the contender has to wait.
+func (w *readWrite) mustEnter(p *participant, where i18n.Text) {
 	p.result = w.BeginLock(p)
-	w.getsIn(p, where)
+	w.mustGetIn(p, where)
 }
 
-// getsIn waits until a contender whose turn has come holds the lock.
-func (w *readWrite) getsIn(p *participant, where i18n.Text) {
+// mustGetIn waits until a contender whose turn has come holds the lock.
+func (w *readWrite) mustGetIn(p *participant, where i18n.Text) {
 	w.Eventually(i18n.Textf("%s gets in %s", p.name, where), func() bool { return len(p.result) > 0 })
 	w.NoError(<-p.result, "the lock of %s, %s, fails", p.name, where)
 }
 
-// queues has a contender lock. It fails if the contender does not wait.
-func (w *readWrite) queues(p *participant, why i18n.Text) {
+// mustQueue has a contender lock. It fails if the contender does not wait.
+func (w *readWrite) mustQueue(p *participant, why i18n.Text) {
 	p.result = w.BeginLock(p)
-	w.stays(p, why)
+	w.mustStay(p, why)
 }
 
-// stays fails if a contender that must wait holds the lock, or does not sleep.
-func (w *readWrite) stays(p *participant, why i18n.Text) {
+// mustStay fails if a contender that must wait holds the lock, or does not sleep.
+func (w *readWrite) mustStay(p *participant, why i18n.Text) {
 	w.Sleeps(p.s, p.name, func() bool { return len(p.result) > 0 })
 	if len(p.result) > 0 {
 		w.NoError(<-p.result, "%s must wait (%s), and its lock fails", p.name, why)
@@ -206,7 +205,6 @@ func (w *readWrite) stays(p *participant, why i18n.Text) {
 	}
 }
 
-// leaves releases a contender's lock.
 func (w *readWrite) leaves(p *participant) {
 	w.MustUnlock(p, p.name)
 }
@@ -215,13 +213,13 @@ func readersTogether(w *readWrite) {
 	a, b := w.reader("the first reader"), w.reader("the second reader")
 	c := w.reader("the third reader, of the second one's session,", b.s)
 	for _, p := range []*participant{a, b, c} {
-		w.enters(p, "while other readers are inside")
+		w.mustEnter(p, "while other readers are inside")
 	}
 	w.Len(w.Nodes(), 3, "three readers hold the lock, and there are not three nodes: each contender makes a node of "+
 		"its own")
 	w.leaves(b)
 	d := w.reader("the last reader")
-	w.enters(d, "while other readers are inside")
+	w.mustEnter(d, "while other readers are inside")
 	for _, p := range []*participant{d, a, c} {
 		w.leaves(p)
 	}
@@ -235,15 +233,15 @@ func readerBehindWriter(w *readWrite) {
 	writer := w.writer("the writer")
 	asReader := oneSidedLock{ReadWrite: writer.ReadWrite, reads: true}
 	before := &participant{oneSidedLock: asReader, s: writer.s, name: "the writer, which reads first,"}
-	w.enters(before, "when the lock is free")
+	w.mustEnter(before, "when the lock is free")
 	w.leaves(before)
-	w.enters(writer, "when the lock is free")
+	w.mustEnter(writer, "when the lock is free")
 	a, b := w.reader("a reader"), w.reader("another reader")
-	w.queues(a, i18n.Textf("a writer holds the lock; %s", byNumber))
-	w.queues(b, i18n.Textf("a writer holds the lock; %s", byNumber))
+	w.mustQueue(a, i18n.Textf("a writer holds the lock; %s", byNumber))
+	w.mustQueue(b, i18n.Textf("a writer holds the lock; %s", byNumber))
 	w.leaves(writer)
-	w.getsIn(a, "after the writer before it")
-	w.getsIn(b, "after the writer before it, together with the other reader: a reader waits for the nearest writer "+
+	w.mustGetIn(a, "after the writer before it")
+	w.mustGetIn(b, "after the writer before it, together with the other reader: a reader waits for the nearest writer "+
 		"before it, not for the node just before its own")
 	w.leaves(a)
 	w.leaves(b)
@@ -258,11 +256,12 @@ func writerBehindReaders(w *readWrite) {
 	}
 	for i := range n {
 		p := w.reader(i18n.Textf("reader %s", i18n.Letter(i)))
-		w.enters(p, "while no writer is there")
+		w.mustEnter(p, "while no writer is there")
 		readers = append(readers, p)
 	}
+
 	writer := w.writer("the writer")
-	w.queues(writer, "readers hold the lock")
+	w.mustQueue(writer, "readers hold the lock")
 	last := readers[1]                           // neither the first nor the one just before the writer
 	for _, p := range slices.Backward(readers) { // the one just before the writer first
 		if p == last {
@@ -270,10 +269,10 @@ func writerBehindReaders(w *readWrite) {
 		}
 		w.leaves(p)
 		w.Rest()
-		w.stays(writer, "one reader has left and another one is still inside: look again at the whole queue after each event")
+		w.mustStay(writer, "one reader has left and another one is still inside: look again at the whole queue after each event")
 	}
 	w.leaves(last)
-	w.getsIn(writer, "after the last reader")
+	w.mustGetIn(writer, "after the last reader")
 	w.leaves(writer)
 	w.NothingLeft()
 }
@@ -283,16 +282,16 @@ var overtaken = i18n.Text("a writer that came before waits already: a reader wai
 
 func readerBehindWaitingWriter(w *readWrite) {
 	first := w.reader("the first reader")
-	w.enters(first, "when the lock is free")
+	w.mustEnter(first, "when the lock is free")
 	writer := w.writer("the writer")
-	w.queues(writer, "a reader holds the lock")
+	w.mustQueue(writer, "a reader holds the lock")
 	late := w.reader("the late reader")
-	w.queues(late, overtaken)
+	w.mustQueue(late, overtaken)
 	w.leaves(first)
-	w.getsIn(writer, "after the reader before it")
-	w.stays(late, "a writer holds the lock")
+	w.mustGetIn(writer, "after the reader before it")
+	w.mustStay(late, "a writer holds the lock")
 	w.leaves(writer)
-	w.getsIn(late, "after the writer before it")
+	w.mustGetIn(late, "after the writer before it")
 	w.leaves(late)
 	w.NothingLeft()
 }
@@ -307,11 +306,11 @@ func wrongRelease(w *readWrite) {
 		w.IsNotLocked(err, name)
 	}
 	try(neither.ReadWrite.Unlock, "Unlock of a contender that holds nothing")
-	w.enters(reader, "when the lock is free")
+	w.mustEnter(reader, "when the lock is free")
 	try(reader.ReadWrite.Unlock, "Unlock of a contender that holds the lock for reading")
 	try(neither.ReadWrite.RUnlock, "RUnlock of a contender that holds nothing")
 	w.leaves(reader)
-	w.enters(writer, "when the lock is free")
+	w.mustEnter(writer, "when the lock is free")
 	try(writer.ReadWrite.RUnlock, "RUnlock of a contender that holds the lock for writing")
 	w.leaves(writer)
 	try(writer.ReadWrite.Unlock, "the second Unlock")
@@ -345,7 +344,7 @@ func readWriteRequests(w *readWrite) {
 		}
 		woken := 0
 		for _, i := range c.leave {
-			w.getsIn(all[i], "when its turn has come")
+			w.mustGetIn(all[i], "when its turn has come")
 			w.leaves(all[i])
 			w.Rest()
 			woken += int(all[i].s.Tap.Counts().Events)
@@ -370,8 +369,8 @@ func recipesNodes(w *readWrite) {
 	recipe := i18n.Text("; the recipe names the nodes read- and write-, so that programs of different authors share a lock")
 	theirs := create("read-")
 	reader, writer := w.reader("a reader"), w.writer("a writer")
-	w.enters(reader, i18n.Textf("while another program's reader holds the lock%s", recipe))
-	w.queues(writer, i18n.Textf("readers hold the lock, one of which is another program's%s", recipe))
+	w.mustEnter(reader, i18n.Textf("while another program's reader holds the lock%s", recipe))
+	w.mustQueue(writer, i18n.Textf("readers hold the lock, one of which is another program's%s", recipe))
 	for _, node := range w.Nodes() {
 		kind := strings.TrimRight(node, "0123456789")
 		w.True(kind == "read-" || kind == "write-", "a contender's node is named %s, and another program does not wait for it%s",
@@ -379,17 +378,17 @@ func recipesNodes(w *readWrite) {
 	}
 	w.leaves(reader)
 	w.Rest()
-	w.stays(writer, i18n.Textf("another program's reader holds the lock%s", recipe))
+	w.mustStay(writer, i18n.Textf("another program's reader holds the lock%s", recipe))
 	require.NoError(w, admin.Delete(theirs, -1))
-	w.getsIn(writer, "after another program's reader")
+	w.mustGetIn(writer, "after another program's reader")
 	theirs = create("write-")
 	late := w.reader("the late reader")
-	w.queues(late, "a writer holds the lock, and another program's writer waits")
+	w.mustQueue(late, "a writer holds the lock, and another program's writer waits")
 	w.leaves(writer)
 	w.Rest()
-	w.stays(late, i18n.Textf("another program's writer holds the lock%s", recipe))
+	w.mustStay(late, i18n.Textf("another program's writer holds the lock%s", recipe))
 	require.NoError(w, admin.Delete(theirs, -1))
-	w.getsIn(late, "after another program's writer")
+	w.mustGetIn(late, "after another program's writer")
 	w.leaves(late)
 	w.NothingLeft()
 }
@@ -397,13 +396,13 @@ func recipesNodes(w *readWrite) {
 func writerGoes(w *readWrite) {
 	first, writer := w.reader("the first reader"), w.writer("the writer")
 	a, b := w.reader("a late reader"), w.reader("another late reader")
-	w.enters(first, "when the lock is free")
-	w.queues(writer, "a reader holds the lock")
-	w.queues(a, overtaken)
-	w.queues(b, overtaken)
+	w.mustEnter(first, "when the lock is free")
+	w.mustQueue(writer, "a reader holds the lock")
+	w.mustQueue(a, overtaken)
+	w.mustQueue(b, overtaken)
 	w.Expire(writer.s)
-	w.getsIn(a, "together with the first reader, once the writer before it has gone")
-	w.getsIn(b, "together with the first reader, once the writer before it has gone")
+	w.mustGetIn(a, "together with the first reader, once the writer before it has gone")
+	w.mustGetIn(b, "together with the first reader, once the writer before it has gone")
 	w.Rest()
 	fails := len(writer.result) > 0 // else it has queued again
 	if fails {
@@ -413,7 +412,7 @@ func writerGoes(w *readWrite) {
 		w.leaves(p)
 	}
 	if !fails {
-		w.getsIn(writer, "after the last reader")
+		w.mustGetIn(writer, "after the last reader")
 		w.leaves(writer)
 	}
 	w.NothingLeft()

@@ -93,7 +93,6 @@ type semaphoreWorld struct {
 	permits int
 }
 
-// An acquirer is a contender that has called Acquire.
 type acquirer struct {
 	lock   locktest.Lock
 	s      *locktest.Session

@@ -135,7 +135,6 @@ func (l *Lock) watch(before string) (<-chan zk.Event, error) {
 	return changed, err
 }
 
-// TryLock does not wait.
 func (l *Lock) TryLock() (bool, error) {
 	node, err := l.enqueue()
 	if err != nil {
