@@ -43,9 +43,10 @@ func questionsOf(t *testing.T) (all []question) {
 	_, text, _ := strings.Cut(fileText(t, "testdata/questions.txt"), "\n== ")
 	for part := range strings.SplitSeq(text, "\n== ") {
 		head, hunks, _ := strings.Cut(part, "\n")
-		f := strings.Split(head, " | ")
-		number := testenv.Must(strconv.Atoi(f[1]))(t)
-		all = append(all, question{f[0], number, f[2], f[3], strings.Split(strings.TrimSpace(hunks), "\n\n")})
+		field := strings.Split(head, " | ")
+		number := testenv.Must(strconv.Atoi(field[1]))(t)
+		all = append(all, question{step: field[0], number: number, test: field[2], fails: field[3],
+			hunks: strings.Split(strings.TrimSpace(hunks), "\n\n")})
 	}
 	return all
 }
@@ -90,6 +91,7 @@ func TestClassQuestions(t *testing.T) {
 			require.NotEmpty(t, failed, "the edit fails no case:\n%s", out)
 			require.Equal(t, test+"/"+strings.ReplaceAll(q.fails, " ", "_"), failed[1], "%s", out)
 
+			// The README has the question between its own number and the next one.
 			_, class, _ := strings.Cut(fileText(t, root, q.step, "README.md"), "**For a class.**")
 			_, question, _ := strings.Cut(class, fmt.Sprintf("\n%d. ", q.number))
 			question, _, _ = strings.Cut(question, fmt.Sprintf("\n%d. ", q.number+1))
@@ -145,7 +147,7 @@ func proofs(t *testing.T, page, heading, mark string) (text string, all []proof)
 	_, text, ok = strings.Cut(strings.Join(strings.Fields(answer), " "), mark)
 	require.True(t, ok, "%s names no proof", heading)
 	for _, m := range regexp.MustCompile(`\*([^*]+)\*(?:（([^）]*\p{Han}[^）]*)）)?|`+"`(Test\\w+)`").FindAllStringSubmatch(text, -1) {
-		all = append(all, proof{m[1], m[2], m[3]})
+		all = append(all, proof{inCase: m[1], gloss: m[2], test: m[3]})
 	}
 	require.NotEmpty(t, all, heading)
 	return text, all
