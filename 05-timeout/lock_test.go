@@ -15,7 +15,6 @@ import (
 
 	timeout "example.com/zklock/05-timeout"
 	"example.com/zklock/internal/bubble"
-	"example.com/zklock/internal/bugs"
 	"example.com/zklock/internal/explore/exploretest"
 	"example.com/zklock/internal/explore/steps"
 	"example.com/zklock/internal/jute"
@@ -77,7 +76,7 @@ func TestFaults(t *testing.T) {
 
 // TestAFailedWriteIsTriedAgain: the error is the network's, and not one of the client's own.
 func TestAFailedWriteIsTriedAgain(t *testing.T) {
-	bugs.NeedsEmbedded(t)
+	testenv.Embedded(t, "it brings its own server")
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		failed := false
 		line := &bubble.Line{Server: srv, Wrap: func(c net.Conn) net.Conn { return failsOnce{c, &failed} }}
@@ -106,7 +105,7 @@ func (c failsOnce) Write(b []byte) (int, error) {
 
 // TestALeaseCountsFromItsFirstRead: from when it was sent, also if its answer comes late.
 func TestALeaseCountsFromItsFirstRead(t *testing.T) {
-	bugs.NeedsEmbedded(t)
+	testenv.Embedded(t, "it brings its own server")
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		t.Cleanup(func() { time.Sleep(time.Minute) }) // of virtual time: after conn is closed, run ends by itself
 		conn := bubble.Connect(t, srv.Dial, 10*time.Second, bubble.One)

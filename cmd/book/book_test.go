@@ -27,6 +27,7 @@ import (
 	"example.com/zklock/internal/lab/locks"
 	"example.com/zklock/internal/lab/nodetest"
 	"example.com/zklock/internal/loopback"
+	"example.com/zklock/internal/site"
 	"example.com/zklock/internal/testenv"
 )
 
@@ -189,53 +190,45 @@ func TestTheSwitchStaysOnTheSection(t *testing.T) {
 func TestTheSearchFinds(t *testing.T) {
 	b := theBook(t)
 	for _, c := range []struct {
-		lang         i18n.Language
-		query, term  string // the term of the glossary that is shown, if there is one
-		first        string // what is in the title of one of the first three hits
-		least        int    // hits
-		names, other bool   // there are hits in the code; the hits are in the other language
+		lang    i18n.Language
+		query   string
+		term    string // of the glossary, which is shown; "": none
+		first   string // what is in the title of one of the first three hits
+		atLeast int    // so many hits
+		names   bool   // there are hits in the code, too
+		other   bool   // the hits are in the other language
 	}{
-		{lang: i18n.English, query: "羊群效应", term: "herd effect", least: 5},
-		{lang: i18n.Chinese, query: "羊群效应", term: "herd effect", first: "A，三", least: 5},
-		{lang: i18n.English, query: "fencing token", term: "fencing token", least: 10},
-		{lang: i18n.English, query: "GetW", least: 10, names: true},
-		{lang: i18n.English, query: "two holders", term: "two holders", first: "D3", least: 20},
-		{lang: i18n.Chinese, query: "lease", term: "lease", least: 5, names: true},
-		{lang: i18n.English, query: "会话过期", least: 1, other: true},
-		{lang: i18n.English, query: "TryLock", least: 10, names: true},
-		{lang: i18n.English, query: "herd", term: "herd effect", first: "Step 2: ", least: 10, names: true},
-		{lang: i18n.English, query: "lease", term: "lease", first: "Step 5: a lease that ends", least: 10, names: true},
-		{lang: i18n.Chinese, query: "惊群", term: "herd effect", first: "第 1 步", least: 10},
+		{lang: i18n.English, query: "羊群效应", term: "herd effect", atLeast: 5},
+		{lang: i18n.Chinese, query: "羊群效应", term: "herd effect", first: "A，三", atLeast: 5},
+		{lang: i18n.English, query: "fencing token", term: "fencing token", atLeast: 10},
+		{lang: i18n.English, query: "GetW", atLeast: 10, names: true},
+		{lang: i18n.English, query: "two holders", term: "two holders", first: "D3", atLeast: 20},
+		{lang: i18n.Chinese, query: "lease", term: "lease", atLeast: 5, names: true},
+		{lang: i18n.English, query: "会话过期", atLeast: 1, other: true},
+		{lang: i18n.English, query: "TryLock", atLeast: 10, names: true},
+		{lang: i18n.English, query: "herd", term: "herd effect", first: "Step 2: ", atLeast: 10, names: true},
+		{lang: i18n.English, query: "lease", term: "lease", first: "Step 5: a lease that ends", atLeast: 10, names: true},
+		{lang: i18n.Chinese, query: "惊群", term: "herd effect", first: "第 1 步", atLeast: 10},
 	} {
 		type answer struct {
-			Term       string
-			N, Names   int
-			Other      bool
-			First, Cut []string // titles; and excerpts that are not a sentence or a cell, lack the query, or are hints
+			Term        string
+			Hits, Names int
+			Other       bool
+			First       []string // titles
+			Cut         []string // excerpts that are not a sentence or a cell, lack the query, or are hints
 		}
-		more := make(map[string]string)
+		scripts := make(map[string]string)
 		for _, name := range []string{"search.js", "glossary.js", "names.js", "texts.en.js", "texts.zh-CN.js"} {
-			more[name] = string(b.files[name])
+			scripts[name] = string(b.files[name])
 		}
-		a := nodetest.Ask[answer](t, "page", more, [2]string{c.query, langTag(c.lang)}, `
-			import "./glossary.js"; import "./names.js"; import "./search.js";
-			const [query, lang] = asked;
-			await import(lang === "en" ? "./texts.zh-CN.js" : "./texts.en.js");
-			globalThis.OTHER = BOOK;
-			await import("./texts." + lang + ".js");
-			const r = findAll(query), answer = { Term: r.term ? r.term[0] : "", Names: r.names.length, First: r.list.slice(0, 3).map(s => s.title), N: r.list.length,
-				Other: r.other, Cut: r.list.slice(0, 25).map(s => [s.before + s.hit + s.after, s.body,
-					/hints\./.test(s.address) ? s.before + s.hit : /\w$/.test(s.before) && /^\w/.test(s.hit) || !s.hit &&
-					s.body.split("\n").slice(1).some(l => l[0] !== "\t" && new RegExp("(?<!\\w)" + query, "i").test(l))])
-					.filter(([e, body, within]) => within || e && !body.split("\n").includes(e) && !(/[.!?。！？:：]["”’」）)]*$/.test(e) &&
-					body.split("\n").some(l => l[0] !== "\t" && /(^|[.!?。！？]["”’」）)]*\s*)$/.test(l.split(e)[0]) && l.includes(e)))).map(([e]) => e) };`)
-		what := fmt.Sprintf("%s in %s: %+v", c.query, c.lang, a)
-		require.GreaterOrEqual(t, a.N, c.least, what)
-		require.Equal(t, c.term, a.Term, what)
-		require.Contains(t, strings.Join(a.First, "\n"), c.first, what)
-		require.Equal(t, c.other, a.Other, what)
-		require.Empty(t, a.Cut, what)
-		require.Equal(t, c.names, a.Names > 0, what)
+		found := nodetest.Ask[answer](t, "page", scripts, [2]string{c.query, langTag(c.lang)}, site.Read(t, "cmd/book/testdata/search.js"))
+		what := fmt.Sprintf("%s in %s: %+v", c.query, c.lang, found)
+		require.GreaterOrEqual(t, found.Hits, c.atLeast, what)
+		require.Equal(t, c.term, found.Term, what)
+		require.Contains(t, strings.Join(found.First, "\n"), c.first, what)
+		require.Equal(t, c.other, found.Other, what)
+		require.Empty(t, found.Cut, what)
+		require.Equal(t, c.names, found.Names > 0, what)
 	}
 }
 
@@ -376,16 +369,15 @@ func TestTwoStepsSideBySide(t *testing.T) {
 // TestTheMapSaysWhatIsAProgram: docs/architecture.md names the folders of docs that have Go in them, and no other.
 func TestTheMapSaysWhatIsAProgram(t *testing.T) {
 	b := theBook(t)
-	_, text, _ := strings.Cut(string(b.pages["docs/architecture.md"].source), "In `docs/`, ")
-	text, _, _ = strings.Cut(text, "programs")
-	folders := testenv.Must(os.ReadDir(filepath.Join(b.root, "docs")))(t)
-	for _, d := range folders {
-		programs := false
+	_, sentence, _ := strings.Cut(string(b.pages["docs/architecture.md"].source), "In `docs/`, ")
+	sentence, _, _ = strings.Cut(sentence, "programs")
+	for _, folder := range testenv.Must(os.ReadDir(filepath.Join(b.root, "docs")))(t) {
+		hasGo := false
 		for _, deep := range []string{"*.go", "*/*.go", "*/*/*.go"} {
-			found := testenv.Must(filepath.Glob(filepath.Join(b.root, "docs", d.Name(), deep)))(t)
-			programs = programs || found != nil
+			found := testenv.Must(filepath.Glob(filepath.Join(b.root, "docs", folder.Name(), deep)))(t)
+			hasGo = hasGo || found != nil
 		}
-		require.Equal(t, programs, strings.Contains(text, "`"+d.Name()+"`"), d.Name())
+		require.Equal(t, hasGo, strings.Contains(sentence, "`"+folder.Name()+"`"), folder.Name())
 	}
 }
 
@@ -483,23 +475,17 @@ func TestTheNamesOfTheLabAreItsOwn(t *testing.T) {
 
 var articles = flag.String("articles", "", "write page/places.js from the articles' texts, the files of this `folder`")
 
-// askReader asks the scripts of the reader. The script of the question may use the rows of the guide.
+// askReader asks the scripts of the reader. The script of the question may import rows.js, the rows of the guide.
 func askReader(t *testing.T, asked any, script string) (answer []string) {
 	t.Helper()
-	return nodetest.Ask[[]string](t, "page", map[string]string{"rows.js": string(theBook(t).files["rows.js"])}, asked,
-		`import "./rows.js";`+script)
+	rows := map[string]string{"rows.js": string(theBook(t).files["rows.js"])}
+	return nodetest.Ask[[]string](t, "page", rows, asked, script)
 }
 
+// writePlaces writes page/places.js.
 func writePlaces(t *testing.T) {
-	places := askReader(t, testenv.Must(filepath.Abs(*articles))(t), `import { readdirSync, readFileSync } from "fs";
-		globalThis.PLACES = globalThis.ALSO = {};
-		await import("./phrases.js");
-		const texts = readdirSync(asked).map(file => readFileSync(asked + "/" + file, "utf8"));
-		const all = {}, letters = text => text.toLowerCase().match(/[\p{L}\p{N}]/gu).join("");
-		for (const a of new Set(GUIDE.map(r => r.name[0]))) {
-			all[a] = marksOf(texts.find(text => GUIDE.every(r => r.name[0] !== a || r.heading || letters(text).includes(letters(r.phrase)))));
-		}
-		const answer = [JSON.stringify(all, null, 2)];`)
+	folder := testenv.Must(filepath.Abs(*articles))(t)
+	places := askReader(t, folder, site.Read(t, "cmd/book/testdata/places.js"))
 	text := "// What phrases.js knows of the articles: marksOf their texts. It is written by\n// " +
 		"go test ./cmd/book -run APhrase -articles DIR\nglobalThis.PLACES = " + places[0] + ";\n"
 	require.NoError(t, os.WriteFile("page/places.js", []byte(text), 0o644))
@@ -511,7 +497,7 @@ func TestAPhraseOfAnArticleIsFound(t *testing.T) {
 	if *articles != "" {
 		writePlaces(t)
 	}
-	const scripts = `import "./places.js"; import "./also.js"; await import("./phrases.js");`
+	const scripts = `import "./rows.js"; import "./places.js"; import "./also.js"; await import("./phrases.js");`
 	var questions [][2]string // a text, and the letter of the article that is open
 	var rows []string         // for each question, the name of the row to find
 	for _, r := range theBook(t).rows {

@@ -107,15 +107,13 @@ func (b *book) assemble() error {
 			b.files[f.Name()], err = assets.ReadFile("page/" + f.Name())
 		}
 	}
-	if err := errors.Join(faults, err); err != nil {
-		return err
-	}
+
 	b.files[mark] = []byte{}
 	for _, lang := range []i18n.Language{i18n.English, i18n.Chinese} {
 		b.files["texts."+langTag(lang)+".js"] = b.sectionsScript(lang)
 	}
 	b.files["glossary.js"], b.files["names.js"], b.files["films.js"] = b.glossaryScript(), b.namesScript(), globalScript("FILMS", b.answers)
-	return nil
+	return errors.Join(faults, err)
 }
 
 // writePage makes the file of the page that is at a place in the order, in one of its languages.

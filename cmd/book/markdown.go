@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -54,7 +53,7 @@ func (b *book) markdown(p *page) goldmark.Markdown {
 func (b *book) parse(p *page) {
 	p.source = switchLine.ReplaceAll(p.source, nil)
 	p.doc = b.markdown(p).Parser().Parse(text.NewReader(p.source))
-	usedIDs := make(map[string]bool)
+	var usedIDs []string
 	here, scene := section{}, "" // the section so far, and the last scene since its heading
 	var words strings.Builder    // of the section so far
 	var comments []ast.Node      // they are removed at the end, because the walk goes from each to the next
@@ -74,11 +73,8 @@ func (b *book) parse(p *page) {
 		case *ast.Heading:
 			endSection()
 			h := heading{Level: n.Level, Title: plainText(n, p.source)}
-			h.ID = scenes.Anchor(h.Title)
-			for i := 1; usedIDs[h.ID]; i++ {
-				h.ID = fmt.Sprintf("%s-%d", scenes.Anchor(h.Title), i)
-			}
-			usedIDs[h.ID] = true
+			h.ID = scenes.Anchor(h.Title, usedIDs...)
+			usedIDs = append(usedIDs, h.ID)
 			n.SetAttributeString("id", []byte(h.ID))
 			p.heads = append(p.heads, h)
 			if p.title == "" {

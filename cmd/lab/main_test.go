@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"flag"
 	"io"
 	"io/fs"
 	"os"
@@ -91,7 +90,6 @@ func TestASavedLockRunsInThePage(t *testing.T) {
 	save(exercise, exerciseText, wrong)
 
 	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
 	b := testenv.Must(build.New(ctx, root))(t)
 	s, server := served(t)
 	ended := make(chan struct{})
@@ -145,51 +143,37 @@ func (s sources) ReadDir(name string) ([]fs.DirEntry, error) {
 
 // saysWhyItEnded plays an exercise in node that panics in a goroutine of its own.
 func saysWhyItEnded(t *testing.T, b *build.Builder, engine string) {
+	page := filepath.Join(b.Root, "internal", "lab", "page")
 	files := testenv.Must(b.ReadFiles())(t)
-	more := map[string]string{"engine.wasm": engine, "wasm_exec.js": string(files["wasm_exec.js"])}
-	answer := nodetest.Ask[string](t, filepath.Join(b.Root, "internal", "lab", "page"), more, nil, `
-		import { readFileSync } from "fs";
-		import { setFlagsFromString } from "v8";
-		import { runInThisContext } from "vm";
-		setFlagsFromString("--liftoff-only");
-		globalThis.self = globalThis;
-		console.log = () => {};
-		self.importScripts = name => runInThisContext(readFileSync(name, "utf8"));
-		self.fetch = async name => new Response(readFileSync(name), { headers: { "Content-Type": "application/wasm" } });
-		const answer = await new Promise(told => {
-			self.postMessage = m => { if (m.broken || m.ok !== undefined) told(m.broken || ""); };
-			importScripts("worker.js");
-			self.onmessage({ data: { wasm: null } });
-			self.onmessage({ data: { id: 0, do: "run", scene: { lock: "exercise-01-naive", contenders: 2, seed: 1 } } });
-		});`)
+	built := map[string]string{"engine.wasm": engine, "wasm_exec.js": string(files["wasm_exec.js"])}
+	script := testenv.Must(os.ReadFile("testdata/ended.js"))(t)
+	answer := nodetest.Ask[string](t, page, built, nil, string(script))
 	require.True(t, strings.HasPrefix(answer, "the engine has ended\npanic: the node is gone\n"), "%s", answer)
 	require.Contains(t, answer, "naive.badUnlock")
 	require.NotContains(t, answer, "not a reason")
 }
 
 func TestTheLanguageIsThatOfTheEnvironment(t *testing.T) {
+	const browsers = "" // the page opens in the language of the browser
 	for _, c := range []struct {
-		args        []string
-		lcAll, lang string
+		lcAll, lang string // LC_ALL and LANG
 		want        i18n.Language
 	}{
-		{lang: "zh_CN.UTF-8", want: i18n.Chinese},
-		{lcAll: "en_US.UTF-8", lang: "zh_CN.UTF-8", want: i18n.English},
-		{args: []string{"-lang", "zh-CN"}, lang: "en_US.UTF-8", want: i18n.Chinese},
-		{args: []string{"-lang=en"}, lcAll: "zh_CN.UTF-8", want: i18n.English},
-		{}, // "" is the browser's language
-		{lcAll: "C.UTF-8", lang: "zh_CN.UTF-8"},
-		{lang: "POSIX"},
+		{"", "zh_CN.UTF-8", i18n.Chinese},
+		{"en_US.UTF-8", "zh_CN.UTF-8", i18n.English},
+		{"", "", browsers},
+		{"C.UTF-8", "zh_CN.UTF-8", browsers},
+		{"", "POSIX", browsers},
 	} {
 		t.Setenv("LC_ALL", c.lcAll)
 		t.Setenv("LANG", c.lang)
-		lang := languageOfEnvironment()
-		flags := flag.NewFlagSet("", flag.ContinueOnError)
-		flags.Var(&lang, "lang", "")
-		require.NoError(t, flags.Parse(c.args))
-		require.Equal(t, c.want, lang, "%v", c)
+		require.Equal(t, c.want, languageOfEnvironment(), "%v", c)
 	}
-	require.ErrorContains(t, run(t.Context(), []string{"-lang", "fr"}, io.Discard, io.Discard, new(i18n.Language)), "see -help")
+}
+
+func TestTheFlagLangIsThatOfAllCommands(t *testing.T) {
+	wrong := run(t.Context(), []string{"-lang", "fr"}, io.Discard, io.Discard, new(i18n.Language))
+	require.ErrorContains(t, wrong, "see -help")
 	var help strings.Builder
 	require.NoError(t, run(t.Context(), []string{"-lang", "zh", "-help"}, io.Discard, &help, new(i18n.Language)))
 	require.Empty(t, chinesetest.Flags(help.String()))

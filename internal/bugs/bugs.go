@@ -50,18 +50,12 @@ func (b Bug) Print(t *testing.T) {
 	}
 }
 
-// NeedsEmbedded skips a test if ZK names another server than the embedded one.
-func NeedsEmbedded(t *testing.T) {
-	t.Helper()
-	testenv.Embedded(t, "needs exact control of the server, which only the embedded one gives")
-}
-
 // ByItsScene is the exhibit of a bug on ZooKeeper. It plays the schedule that the explorer has found for the bug:
 // with the article's lock it must end with the bug, and with the lock that cures the bug it must not. If the bug's
 // story has a schedule of its own, that is played as well, and it is the one that is drawn.
 func (b Bug) ByItsScene(t *testing.T) {
 	t.Helper()
-	NeedsEmbedded(t)
+	testenv.Embedded(t, "the explorer brings its own server")
 	saved := b.Trace()
 	require.NotNil(t, saved, "%s has no schedule: go generate ./...", b.ID)
 	type schedule struct {
@@ -141,10 +135,7 @@ func (b Bug) requireInDocs(t *testing.T, drawn *diagram.Sequence) {
 		return
 	}
 	for _, lang := range []i18n.Language{i18n.English, i18n.Chinese} {
-		mermaid, err := drawn.Mermaid(lang)
-		if err != nil {
-			t.Fatal(err)
-		}
+		mermaid := testenv.Must(drawn.Mermaid(lang))(t)
 		site.Holds(t, lang.Page("docs/bugs.md"), b.ID, b.howToSee().In(lang)+"\n\n```mermaid\n"+mermaid+"```\n")
 	}
 }

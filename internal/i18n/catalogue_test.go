@@ -3,7 +3,6 @@ package i18n_test
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"go/ast"
 	"go/constant"
 	"go/importer"
@@ -32,34 +31,36 @@ const (
 )
 
 var (
-	entry    = regexp.MustCompile(`(?m)^msgid (".*")\nmsgstr (".*")$`)
-	verb     = regexp.MustCompile(`%[^%a-z]*([a-z])`)
-	sentence = regexp.MustCompile(`\p{L}`)
+	entry  = regexp.MustCompile(`(?m)^msgid (".*")\nmsgstr (".*")$`)
+	verb   = regexp.MustCompile(`%[^%a-z]*([a-z])`) // of a format, such as %3d
+	letter = regexp.MustCompile(`\p{L}`)
 )
 
 // The texts of a package have their Chinese in its file of the catalogue, and nothing else is in the file.
 func TestEachTextHasItsChinese(t *testing.T) {
 	testenv.Landing(t, "type-checks all packages")
-	catalogue, all := catalogueFiles(t), make(map[string]string)
+	catalogue, chineseOf := catalogueFiles(t), make(map[string]string)
 	for file, chinese := range catalogue {
 		for en, zh := range chinese {
-			require.Contains(t, []string{"", zh}, all[en], "%s: the Chinese of %q is another one than in other files", file, en)
-			all[en] = zh
+			require.Contains(t, []string{"", zh}, chineseOf[en], "%s: the Chinese of %q is another one than in other files", file, en)
+			chineseOf[en] = zh
 		}
 	}
+
 	texts := textsOf(t, "./...")
 	inBrowser := textsOf(t, "./internal/lab/engine", "GOOS=js", "GOARCH=wasm")
 	for folder := range inBrowser {
 		texts[folder] = append(texts[folder], inBrowser[folder]...)
 	}
-	for folder, list := range texts {
+	for folder, ofFolder := range texts {
 		file := strings.ReplaceAll(folder, "/", "-") + ".po"
-		for _, en := range list {
-			if _, has := catalogue[file][en]; !has && sentence.MatchString(verb.ReplaceAllString(en, "")) {
+		for _, en := range ofFolder {
+			hasWords := letter.MatchString(verb.ReplaceAllString(en, ""))
+			if _, hasChinese := catalogue[file][en]; hasWords && !hasChinese {
 				t.Errorf("internal/i18n/zh/%s lacks the Chinese of a text of %s: %q", file, folder, en)
 			}
 		}
-		maps.DeleteFunc(catalogue[file], func(en, _ string) bool { return slices.Contains(list, en) })
+		maps.DeleteFunc(catalogue[file], func(en, _ string) bool { return slices.Contains(ofFolder, en) })
 	}
 	for file, unused := range catalogue {
 		if !strings.HasPrefix(file, "docs-other-locks-") { // another module
@@ -75,9 +76,24 @@ func TestBothLanguagesTakeTheSameValues(t *testing.T) {
 	}
 	for file, chinese := range catalogueFiles(t) {
 		for en, zh := range chinese {
-			require.ElementsMatch(t, verbs(en), verbs(zh), "%s: %s", file, zh)
-			if !strings.Contains(zh, "%[") { // it takes them in the same order
+			if isNumbered := strings.Contains(zh, "%["); isNumbered { // they may be in another order
+				require.ElementsMatch(t, verbs(en), verbs(zh), "%s: %s", file, zh)
+			} else {
 				require.Equal(t, verbs(en), verbs(zh), "%s: %s", file, zh)
+			}
+		}
+	}
+}
+
+// TestTheCommandsErrorsAreInBothLanguages: the lab, the book, the benchmark and zklock make no error in English only.
+func TestTheCommandsErrorsAreInBothLanguages(t *testing.T) {
+	englishOnly := regexp.MustCompile(`.*(?:fmt\.Errorf|errors\.New)\(.*`)
+	for _, folder := range []string{"cmd/lab", "cmd/book", "bench", "cmd/zklock"} {
+		files := testenv.Must(filepath.Glob(filepath.Join(root, folder, "*.go")))(t)
+		require.NotEmpty(t, files)
+		for _, file := range files {
+			if text := testenv.Must(os.ReadFile(file))(t); !strings.HasSuffix(file, "_test.go") {
+				require.Empty(t, string(englishOnly.Find(text)), "%s: i18n.Errorf has both languages", file)
 			}
 		}
 	}
@@ -115,18 +131,15 @@ func textsOf(t *testing.T, pattern string, env ...string) map[string][]string {
 	decoder := json.NewDecoder(bytes.NewReader(testenv.Must(list.Output())(t)))
 	var ours []goPackage
 	exports := make(map[string]string) // what the compiler knows of a package, by its path
-	for {
+	for decoder.More() {
 		var p goPackage
-		err := decoder.Decode(&p)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		require.NoError(t, err)
+		require.NoError(t, decoder.Decode(&p))
 		exports[p.ImportPath] = p.Export
 		if p.Module != nil && p.Module.Main && !strings.HasSuffix(p.ImportPath, ".test") {
 			ours = append(ours, p)
 		}
 	}
+
 	texts := make(map[string][]string)
 	for _, p := range ours {
 		export := func(path string) (io.ReadCloser, error) {
@@ -141,6 +154,7 @@ func textsOf(t *testing.T, pattern string, env ...string) map[string][]string {
 	return texts
 }
 
+// textsIn type-checks a package, with what the compiler exported of those that it imports, and returns its texts.
 func textsIn(t *testing.T, p goPackage, export importer.Lookup) (texts []string) {
 	fset, files := token.NewFileSet(), make([]*ast.File, len(p.GoFiles))
 	for i, name := range p.GoFiles {
@@ -159,7 +173,7 @@ func textsIn(t *testing.T, p goPackage, export importer.Lookup) (texts []string)
 	for _, file := range files {
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch e := n.(type) {
-			case *ast.SelectorExpr:
+			case *ast.SelectorExpr: // its Ident comes next
 			case *ast.Ident: // a constant has its Chinese where its type is said
 				if c, ok := info.Uses[e].(*types.Const); ok && c.Type() == types.Typ[types.UntypedString] && isText(info.TypeOf(e)) {
 					add(e)
@@ -170,20 +184,28 @@ func textsIn(t *testing.T, p goPackage, export importer.Lookup) (texts []string)
 				}
 			}
 			if call, ok := n.(*ast.CallExpr); ok {
-				signature, _ := info.TypeOf(call.Fun).(*types.Signature)
-				if signature == nil || !signature.Variadic() || signature.Params().Len() < 2 {
-					return true
-				}
-				last := signature.Params().Len() - 1
-				format, args := signature.Params().At(last-1), signature.Params().At(last)
-				if format.Name() == "format" && args.Name() == "args" && hasTexts(format.Pkg()) {
-					add(call.Args[last-1])
-				}
+				add(formatOf(call, info))
 			}
 			return true
 		})
 	}
 	return texts
+}
+
+// formatOf returns the argument for format of a call as textsOf describes it; nil: the call is another one.
+func formatOf(call *ast.CallExpr, info *types.Info) ast.Expr {
+	signature, _ := info.TypeOf(call.Fun).(*types.Signature)
+	if signature == nil || !signature.Variadic() || signature.Params().Len() < 2 {
+		return nil
+	}
+	last := signature.Params().Len() - 1
+	format, args := signature.Params().At(last-1), signature.Params().At(last)
+	isTextPackage := func(p *types.Package) bool { return p.Path() == textPackage }
+	if format.Name() != "format" || args.Name() != "args" ||
+		!isTextPackage(format.Pkg()) && !slices.ContainsFunc(format.Pkg().Imports(), isTextPackage) {
+		return nil
+	}
+	return call.Args[last-1]
 }
 
 // isText reports whether a type is Text, or a string whose method Text returns it as one.
@@ -195,9 +217,4 @@ func isText(t types.Type) bool {
 	text := types.NewMethodSet(named).Lookup(nil, "Text")
 	_, isString := named.Underlying().(*types.Basic)
 	return named.String() == textPackage+".Text" || isString && text != nil
-}
-
-func hasTexts(p *types.Package) bool {
-	isTextPackage := func(p *types.Package) bool { return p.Path() == textPackage }
-	return isTextPackage(p) || slices.ContainsFunc(p.Imports(), isTextPackage)
 }

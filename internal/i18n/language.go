@@ -1,6 +1,6 @@
-// Package i18n says which language the reader of a command reads: that of its
-// flag -lang, else that of the environment, else English. A [Text] has a sentence in both languages: the code has
-// the English, and the catalogue in the folder zh has its Chinese.
+// Package i18n says which language the reader of a command reads: that of its flag -lang, else that of the environment,
+// else English. A [Text] has a sentence in both languages: the code has the English, and the catalogue in the folder zh
+// has its Chinese.
 package i18n
 
 import (
@@ -38,11 +38,10 @@ func Of(tag string) Language {
 
 // baseOf is the first part of a tag: "zh" of "zh-CN".
 func baseOf(tag string) Language {
-	end := strings.IndexAny(tag, "-_.")
-	if end < 0 {
-		end = len(tag)
+	if end := strings.IndexAny(tag, "-_."); end >= 0 {
+		tag = tag[:end]
 	}
-	return Language(strings.ToLower(tag[:end]))
+	return Language(strings.ToLower(tag))
 }
 
 func (l *Language) String() string { return string(*l) }

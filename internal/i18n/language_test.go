@@ -10,10 +10,11 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-func TestTheLanguageIsThatOfTheFlagElseOfTheEnvironment(t *testing.T) {
+func TestTheFlagChoosesTheLanguageAndWithoutItTheEnvironment(t *testing.T) {
 	for _, c := range []struct {
-		tag, lcAll, lang string
-		want             i18n.Language
+		tag         string // the value of the flag
+		lcAll, lang string // LC_ALL and LANG of the environment
+		want        i18n.Language
 	}{
 		{want: i18n.English},
 		{lang: "C.UTF-8", want: i18n.English},
@@ -35,25 +36,19 @@ func TestTheLanguageIsThatOfTheFlagElseOfTheEnvironment(t *testing.T) {
 func TestTheFlagTakesNoOtherLanguage(t *testing.T) {
 	for tag, want := range map[string]i18n.Language{"en": "en", "zh": "zh", "zh-CN": "zh", "zh_CN.UTF-8": "zh", "en-GB": "en"} {
 		lang := i18n.English
-		flags := flag.NewFlagSet("", flag.ContinueOnError)
-		flags.Var(&lang, "lang", i18n.Usage)
-		require.NoError(t, flags.Parse([]string{"-lang", tag}))
+		require.NoError(t, lang.Set(tag))
 		require.Equal(t, want, lang)
 	}
 	for _, tag := range []string{"", "fr", "zhuang", "-"} {
 		lang := i18n.Chinese
-		flags := flag.NewFlagSet("", flag.ContinueOnError)
-		flags.SetOutput(io.Discard)
-		flags.Var(&lang, "lang", i18n.Usage)
-		require.ErrorContains(t, flags.Parse([]string{"-lang", tag}), "give en or zh")
+		require.ErrorContains(t, lang.Set(tag), "give en or zh")
 		require.Equal(t, i18n.Chinese, lang, "a refused flag changes nothing")
 	}
 }
 
 func TestTheHelpIsInTheReadersLanguage(t *testing.T) {
-	for lang, want := range map[i18n.Language]string{
-		"": "  -x file\n    \tthe file (default 2)\n", "en": "  -x file\n    \tthe file (default 2)\n", "zh": "  -x 文件\n    \t那个文件（默认 2）\n",
-	} {
+	const english, chinese = "  -x file\n    \tthe file (default 2)\n", "  -x 文件\n    \t那个文件（默认 2）\n"
+	for lang, want := range map[i18n.Language]string{"": english, "en": english, "zh": chinese} {
 		flags := flag.NewFlagSet("", flag.ContinueOnError)
 		flags.Int("x", 2, i18n.FlagUsage(i18n.Both("the `file`", "那个`文件`")))
 		require.Equal(t, want, lang.Help(flags))

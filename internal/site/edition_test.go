@@ -27,6 +27,9 @@ import (
 // shapes of diagrams and figures. Below each Chinese heading is a stamp, the hash of the English section that was
 // translated. No test can check whether the sense is the same, or whether the translator has read the section before
 // renewing the stamp.
+//
+// First in this file, a page is cut into sections, and a section into units. Then an edition compares the units of the
+// two languages, and writes stamps and links. The tests come last.
 
 var stampPages = flag.String("edition.stamp", "", "write the stamps of these `pages`: paths from the root, with commas")
 
@@ -36,20 +39,16 @@ var (
 	stampLine   = regexp.MustCompile(`^<!-- en:(\w+) -->$`)
 	itemLine    = regexp.MustCompile(`^\s*(?:[-*]|\d+\.)\s`)
 	linkTarget  = regexp.MustCompile(`\]\(([^()\s]+)\)`)
-	// The order matters: what is in code or in a comment is not a link, and what is in a link is not a figure.
-	factToken = regexp.MustCompile("`[^`]+`|<!--.*?-->|</?\\w[^>]*>|" + `\]\([^()\s]+\)|\*\*|[A-Za-z]*\pN+(?:[.,]\pN+)*`)
-	figure    = regexp.MustCompile(`[A-Za-z]*\pN+(?:[.,]\pN+)*`)
+	figure      = regexp.MustCompile(`[A-Za-z]*\pN+(?:[.,]\pN+)*`)
+	// factToken finds code, a comment, a tag of HTML, a link, the mark ** and a figure. The order matters: what is in
+	// code or in a comment is not a link, and what is in a link is not a figure.
+	factToken = regexp.MustCompile("`[^`]+`|<!--.*?-->|</?\\w[^>]*>|" + `\]\([^()\s]+\)|\*\*|` + figure.String())
 )
 
 // englishPath returns the path of the English page of an edition; of an English page, its own.
 func englishPath(page string) string { return strings.Replace(page, ".zh-CN.", ".", 1) }
 
 func chinesePath(page string) string { return i18n.Chinese.Page(englishPath(page)) }
-
-// switches returns the first lines that a page and its edition must have.
-func switches(page string) (en, zh string) {
-	return "English | [简体中文](" + path.Base(chinesePath(page)) + ")", "[English](" + path.Base(englishPath(page)) + ") | 简体中文"
-}
 
 // A pageSection is a heading and the text below it, up to the next heading.
 type pageSection struct {
@@ -108,22 +107,24 @@ func sections(page string) (all []pageSection, anchors []string) {
 		if strings.HasPrefix(line, "```") {
 			fenced = !fenced
 		}
-		last := len(all) - 1
-		if m := headingLine.FindStringSubmatch(line); !fenced && m != nil {
-			all = append(all, pageSection{level: len(m[1]), title: m[2], line: i, generated: generated[i]})
-			name := scenes.Anchor(linkTarget.ReplaceAllString(m[2], ""))
-			anchor := name
-			for n := 1; slices.Contains(anchors, anchor); n++ {
-				anchor = fmt.Sprintf("%s-%d", name, n)
-			}
-			anchors = append(anchors, anchor)
-		} else if m := stampLine.FindStringSubmatch(line); m != nil && last >= 0 && i == all[last].line+1 {
-			all[last].stamp = m[1]
-		} else if last >= 0 {
-			all[last].body = append(all[last].body, line)
-			if !generated[i] {
-				all[last].own = append(all[last].own, line)
-			}
+		if heading := headingLine.FindStringSubmatch(line); heading != nil && !fenced {
+			level, title := len(heading[1]), heading[2]
+			all = append(all, pageSection{level: level, title: title, line: i, generated: generated[i]})
+			anchors = append(anchors, scenes.Anchor(linkTarget.ReplaceAllString(title, ""), anchors...))
+			continue
+		}
+		if len(all) == 0 {
+			continue
+		}
+
+		section := &all[len(all)-1]
+		if stamp := stampLine.FindStringSubmatch(line); stamp != nil && i == section.line+1 {
+			section.stamp = stamp[1]
+			continue
+		}
+		section.body = append(section.body, line)
+		if !generated[i] {
+			section.own = append(section.own, line)
 		}
 	}
 	return all, anchors
@@ -216,12 +217,14 @@ var sameInPicture = regexp.MustCompile(`[─-╿▲▼→]|[\w…]*[/…-][\w/�
 // Go, whose arguments end at two blanks or where Chinese begins.
 var sameInTranscript = regexp.MustCompile(`^\$ .*|go (?:run|test) [^\s\p{Han}]+(?: [^\s\p{Han}]+)*`)
 
-// translated are the kinds of blocks whose words are translated line by line, each with a name for messages, and with
-// what is the same in both languages of a line.
-var translated = map[string]struct {
-	name string
-	same func(line string) string
-}{
+// A translatedKind is a kind of blocks whose words are translated line by line.
+type translatedKind struct {
+	name string                   // for messages
+	same func(line string) string // what both languages of a line have in common
+}
+
+// translated are these kinds, by the word behind the fence of a block.
+var translated = map[string]translatedKind{
 	"mermaid": {"diagram", diagramShape},
 	"console": {"transcript", func(line string) string { return strings.Join(sameInTranscript.FindAllString(line, -1), " ") }},
 	"text":    {"picture", func(line string) string { return strings.Join(sameInPicture.FindAllString(line, -1), " ") }},
@@ -257,8 +260,8 @@ func (e edition) leadsTo(page, link string) (target, better, fault string) {
 	number := -1
 	if hasAnchor {
 		text, _ := e.read(file)
-		_, here := sections(text)
-		if number = slices.Index(here, anchor); number < 0 {
+		_, anchors := sections(text)
+		if number = slices.Index(anchors, anchor); number < 0 {
 			return link, "", "no such heading"
 		}
 		target += fmt.Sprintf(", heading %d", number+1)
@@ -302,55 +305,67 @@ func (e edition) facts(page, unit string) (all map[string]int, faults []string) 
 	return all, faults
 }
 
-// compare returns the faults of a Chinese unit, beginning with what: the name of the unit.
-func (e edition) compare(page, what, en, zh string) (faults []string) {
+// unitFaults compares a unit of a Chinese page with the English one.
+func (e edition) unitFaults(page, en, zh string) []string {
 	fence, _, _ := strings.Cut(en, "\n")
-	if kind, ok := translated[strings.TrimPrefix(fence, "```")]; ok && strings.HasPrefix(zh, fence+"\n") {
-		ens, zhs := strings.Split(en, "\n"), strings.Split(zh, "\n")
-		if len(ens) != len(zhs) {
-			return []string{fmt.Sprintf("%s: the %s has %d lines, and %d in English", what, kind.name, len(zhs), len(ens))}
-		}
-		for i := range ens {
-			if kind.same(ens[i]) != kind.same(zhs[i]) {
-				faults = append(faults, fmt.Sprintf("%s: line %d of the %s is %q, and in English %q", what, i+1, kind.name,
-					strings.TrimSpace(zhs[i]), strings.TrimSpace(ens[i])))
-			}
-		}
-		return faults
-	}
-	if strings.HasPrefix(fence, "```scene ") && strings.HasPrefix(zh, fence+"\n") { // its text is a caption
+	sameFence := strings.HasPrefix(zh, fence+"\n")
+	kind, isTranslated := translated[strings.TrimPrefix(fence, "```")]
+	switch {
+	case sameFence && isTranslated:
+		return blockFaults(kind, en, zh)
+	case sameFence && strings.HasPrefix(fence, "```scene "): // its text is a caption
 		caption := func(block string) string { return strings.TrimSuffix(strings.TrimPrefix(block, fence+"\n"), "```") }
-		return e.compare(page, what, caption(en), caption(zh))
+		return e.factFaults(page, caption(en), caption(zh))
+	case !strings.HasPrefix(en, "```") && !strings.HasPrefix(zh, "```"):
+		return e.factFaults(page, en, zh)
+	case en != zh:
+		return []string{"the code differs from that of the English page"}
+	default:
+		return nil
 	}
-	if strings.HasPrefix(en, "```") || strings.HasPrefix(zh, "```") {
-		if en != zh {
-			faults = append(faults, what+": the code differs from that of the English page")
-		}
-		return faults
+}
+
+// blockFaults compares two blocks line by line.
+func blockFaults(kind translatedKind, en, zh string) (faults []string) {
+	ens, zhs := strings.Split(en, "\n"), strings.Split(zh, "\n")
+	if len(ens) != len(zhs) {
+		return []string{fmt.Sprintf("the %s has %d lines, and %d in English", kind.name, len(zhs), len(ens))}
 	}
-	want, _ := e.facts(page, en) // the links of English pages are checked by the book
-	got, faults := e.facts(chinesePath(page), zh)
-	for i := range faults {
-		faults[i] = what + ": " + faults[i]
-	}
-	for fact := range want {
-		got[fact] += 0 // so that the loop below comes to a fact that is missing
-	}
-	for fact, n := range got {
-		if n != want[fact] {
-			faults = append(faults, fmt.Sprintf("%s: %s is there %d times, and %d times in English", what, fact, n, want[fact]))
+	for i := range ens {
+		if kind.same(ens[i]) != kind.same(zhs[i]) {
+			faults = append(faults, fmt.Sprintf("line %d of the %s is %q, and in English %q", i+1, kind.name,
+				strings.TrimSpace(zhs[i]), strings.TrimSpace(ens[i])))
 		}
 	}
 	return faults
 }
 
+// factFaults compares the facts of two texts.
+func (e edition) factFaults(page, en, zh string) []string {
+	want, _ := e.facts(page, en) // the links of English pages are checked by the book
+	got, faults := e.facts(chinesePath(page), zh)
+	for fact := range want {
+		got[fact] += 0 // so that the loop below comes to a fact that is missing
+	}
+	for fact, n := range got {
+		if n != want[fact] {
+			faults = append(faults, fmt.Sprintf("%s is there %d times, and %d times in English", fact, n, want[fact]))
+		}
+	}
+	slices.Sort(faults)
+	return faults
+}
+
+// faults compares the two editions of a page.
 func (e edition) faults(page string) (all []string) {
 	enText, hasEn := e.read(page)
 	zhText, hasZh := e.read(chinesePath(page))
 	if !hasEn || !hasZh {
 		return []string{"a page is in both languages: CONTRIBUTING.md says how an edition begins"}
 	}
-	enSwitch, zhSwitch := switches(page)
+	// The first line of each page switches to the other language.
+	enSwitch := "English | [简体中文](" + path.Base(chinesePath(page)) + ")"
+	zhSwitch := "[English](" + path.Base(page) + ") | 简体中文"
 	if !strings.HasPrefix(enText, enSwitch+"\n\n# ") {
 		all = append(all, fmt.Sprintf("the English page must begin with the line %s, an empty one and its heading", enSwitch))
 	}
@@ -365,42 +380,43 @@ func (e edition) faults(page string) (all []string) {
 		return append(all, fmt.Sprintf("there are %d headings, and %d in English", len(zhs), len(ens)))
 	}
 	for i, zh := range zhs {
-		en := ens[i]
-		say := func(fault string, args ...any) {
-			all = append(all, fmt.Sprintf("line %d, %s: ", zh.line+1, zh.title)+fmt.Sprintf(fault, args...))
+		for _, fault := range e.sectionFaults(page, ens[i], zh) {
+			all = append(all, fmt.Sprintf("line %d, %s: %s", zh.line+1, zh.title, fault))
 		}
-		if en.level != zh.level {
-			say("the heading has level %d, and %d in English", zh.level, en.level)
-		}
-		switch zh.stamp {
-		case en.hash():
-		case "":
-			say("the stamp is missing: go generate ./...")
-		default:
-			say("the English section has changed since it was translated: translate it again, then "+
-				"go test ./internal/site -run Edition -edition.stamp %s", chinesePath(page))
-		}
+	}
+	return all
+}
 
-		enNames, enUnits := en.units()
-		zhNames, zhUnits := zh.units()
-		for _, name := range slices.Concat(enNames, zhNames) {
-			_, inEn := enUnits[name]
-			_, inZh := zhUnits[name]
-			switch {
-			case inEn && !inZh:
-				say("%s is missing; in English it is %.60q", name, strings.TrimSpace(enUnits[name]))
-			case inZh && !inEn:
-				say("%s is not in the English section: %.60q", name, strings.TrimSpace(zhUnits[name]))
-			}
+// sectionFaults compares a section of a Chinese page with the English one.
+func (e edition) sectionFaults(page string, en, zh pageSection) (all []string) {
+	say := func(fault string, args ...any) { all = append(all, fmt.Sprintf(fault, args...)) }
+	if en.level != zh.level {
+		say("the heading has level %d, and %d in English", zh.level, en.level)
+	}
+	switch zh.stamp {
+	case en.hash():
+	case "":
+		say("the stamp is missing: go generate ./...")
+	default:
+		say("the English section has changed since it was translated: translate it again, then "+
+			"go test ./internal/site -run Edition -edition.stamp %s", chinesePath(page))
+	}
+
+	enNames, enUnits := en.units()
+	zhNames, zhUnits := zh.units()
+	for _, name := range enNames {
+		zhUnit, ok := zhUnits[name]
+		if !ok {
+			say("%s is missing; in English it is %.60q", name, strings.TrimSpace(enUnits[name]))
+			continue
 		}
-		for _, name := range enNames {
-			if zhUnit, ok := zhUnits[name]; ok {
-				found := e.compare(page, name, enUnits[name], zhUnit)
-				slices.Sort(found)
-				for _, fault := range found {
-					say("%s", fault)
-				}
-			}
+		for _, fault := range e.unitFaults(page, enUnits[name], zhUnit) {
+			say("%s: %s", name, fault)
+		}
+	}
+	for _, name := range zhNames {
+		if _, ok := enUnits[name]; !ok {
+			say("%s is not in the English section: %.60q", name, strings.TrimSpace(zhUnits[name]))
 		}
 	}
 	return all
@@ -443,30 +459,19 @@ func (e edition) relinked(page string) string {
 	})
 }
 
-// TestTheCommandsErrorsAreInBothLanguages: the lab, the book, the benchmark and zklock make no error in English only.
-func TestTheCommandsErrorsAreInBothLanguages(t *testing.T) {
-	english := regexp.MustCompile(`.*(?:fmt\.Errorf|errors\.New)\(.*`)
-	for _, folder := range []string{"cmd/lab", "cmd/book", "bench", "cmd/zklock"} {
-		files := testenv.Must(filepath.Glob(filepath.Join(root, folder, "*.go")))(t)
-		require.NotEmpty(t, files)
-		for _, file := range files {
-			text := testenv.Must(os.ReadFile(file))(t)
-			require.True(t, strings.HasSuffix(file, "_test.go") || !english.Match(text), "%s: i18n.Errorf has both: %s", file,
-				english.Find(text))
-		}
-	}
-}
-
 // pages are the paths of the Chinese editions of all pages, also of those that have none yet.
 func (e edition) pages() (all []string, err error) {
 	err = fs.WalkDir(e.tree, ".", func(file string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() && file != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata") {
+		isHidden := file != "." && strings.HasPrefix(path.Base(file), ".")
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (isHidden || d.Name() == "testdata"):
 			return fs.SkipDir
-		}
-		if err == nil && path.Ext(file) == ".md" {
+		case path.Ext(file) == ".md":
 			all = append(all, chinesePath(file))
 		}
-		return err
+		return nil
 	})
 	return slices.Compact(slices.Sorted(slices.Values(all))), err
 }
@@ -479,17 +484,18 @@ func TestEditionSaysWhatTheEnglishPageSays(t *testing.T) {
 	write := func(page, text string) {
 		require.NoError(t, os.WriteFile(filepath.Join(root, page), []byte(text), 0o644))
 	}
-	stamp := strings.FieldsFunc(*stampPages, func(r rune) bool { return r == ',' })
-	require.Subset(t, pages, stamp)
+	pagesToStamp := strings.FieldsFunc(*stampPages, func(r rune) bool { return r == ',' })
+	require.Subset(t, pages, pagesToStamp)
 	for _, page := range pages {
 		if _, ok := e.read(page); ok && site.Updates() {
 			write(page, e.relinked(page))
 		}
-		renew := slices.Contains(stamp, page)
+		renew := slices.Contains(pagesToStamp, page)
 		if text, err := e.stamped(page, renew); err == nil && (renew || site.Updates()) { // an error is a fault below
 			write(page, text)
 		}
 	}
+
 	for _, page := range pages {
 		t.Run(page, func(t *testing.T) {
 			require.Empty(t, strings.Join(e.faults(englishPath(page)), "\n"))
@@ -497,20 +503,20 @@ func TestEditionSaysWhatTheEnglishPageSays(t *testing.T) {
 	}
 }
 
+const smallEn, smallZh = "docs/x.md", "docs/x.zh-CN.md" // the page that is compared, in both languages
+
 // smallEdition has the pages of testdata/edition.txt, which are each below a line with their path: an English page and
 // its Chinese edition, with links to two other pairs.
 func smallEdition(t *testing.T) edition {
 	t.Helper()
 	text := string(testenv.Must(os.ReadFile("testdata/edition.txt"))(t))
-	tree := make(fstest.MapFS)
-	for file := range strings.SplitSeq(text[len("-- "):], "\n-- ") {
+	e := edition{make(fstest.MapFS)}
+	for file := range strings.SplitSeq(strings.TrimPrefix(text, "-- "), "\n-- ") {
 		name, page, _ := strings.Cut(file, " --\n")
-		tree[name] = &fstest.MapFile{Data: []byte(strings.TrimSuffix(page, "\n") + "\n")}
+		e.write(name, strings.TrimSuffix(page, "\n")+"\n")
 	}
-	e := edition{tree}
-	for _, page := range []string{"docs/x.zh-CN.md", "y/README.zh-CN.md"} {
-		text := testenv.Must(e.stamped(page, true))(t)
-		e.write(page, text)
+	for _, page := range []string{smallZh, "y/README.zh-CN.md"} {
+		e.write(page, testenv.Must(e.stamped(page, true))(t))
 	}
 	return e
 }
@@ -527,13 +533,13 @@ func TestEditionFindsWhatIsPlanted(t *testing.T) {
 		cells := strings.Split(strings.ReplaceAll(strings.TrimSuffix(row, "\n"), "⏎", "\n")+"\t\t\t", "\t")
 		name, old, planted, want := cells[0], cells[1], cells[2], cells[3]
 		language, _, _ := strings.Cut(name, ": ")
-		page := cmp.Or(map[string]string{"English": "docs/x.md", "Chinese": "docs/x.zh-CN.md"}[language], "y/README.md")
+		page := cmp.Or(map[string]string{"English": smallEn, "Chinese": smallZh}[language], "y/README.md")
 		t.Run(name, func(t *testing.T) {
 			e := smallEdition(t)
 			text, _ := e.read(page)
 			require.Contains(t, text, old)
 			e.write(page, strings.Replace(text, old, planted, 1))
-			found := e.faults("docs/x.md")
+			found := e.faults(smallEn)
 			if want == "" {
 				require.Empty(t, found)
 				return
@@ -548,43 +554,47 @@ func TestAStampIsOfWhatATranslatorReads(t *testing.T) {
 	const page = "# Bugs\n\nA word.\n\n<!-- bugs -->\n| [A1: old](#a1) | A | hang |\n<!-- end of bugs -->\n" +
 		"| [A](guide.md), one | [A1](#old) |\n| [`x`](../x/) | what it is | old |\n\n<!-- A1 -->\nold;\n\n```mermaid\n" +
 		"old\n```\n<!-- end of A1 -->\n\nThe end.\n<!-- scenes -->\n\n## All of this\n\n### A1\nold\n<!-- end of scenes -->\n"
-	hash := func(old, text string) string { // of the page with the text in the place of the old one
-		all, _ := sections(strings.ReplaceAll(page, old, text))
-		require.Empty(t, all[1].hash()+all[2].hash())
+	hashWith := func(old, replacement string) string { // of the first section, with a word replaced
+		all, _ := sections(strings.ReplaceAll(page, old, replacement))
+		require.Empty(t, all[1].hash()+all[2].hash(), "the other two sections are generated")
 		return all[0].hash()
 	}
-	require.Equal(t, hash("old", "old"), hash("old", "new"))
+	unchanged := hashWith("", "")
+	require.Equal(t, unchanged, hashWith("old", "new"), "old is only in what is generated")
 	for _, read := range []string{"Bugs", "word", ", one", "what it is", "The end"} {
-		require.NotEqual(t, hash("old", "old"), hash(read, "else"), read)
+		require.NotEqual(t, unchanged, hashWith(read, "else"), read)
 	}
 }
 
-// TestEditionWritesStampsAndLinks: writing them once more changes nothing.
-func TestEditionWritesStampsAndLinks(t *testing.T) {
+func TestANewStampHidesNoOtherFault(t *testing.T) {
 	e := smallEdition(t)
-	const en, zh = "docs/x.md", "docs/x.zh-CN.md"
-	right, _ := e.read(zh)
-	again := testenv.Must(e.stamped(zh, true))(t)
-	require.Equal(t, right, again)
-	require.Equal(t, right, e.relinked(zh))
+	english, _ := e.read(smallEn)
+	before, _ := e.read(smallZh)
+	require.Equal(t, before, testenv.Must(e.stamped(smallZh, true))(t), "no section has changed")
 
-	text, _ := e.read(en)
-	e.write(en, strings.Replace(text, "2 requests", "two requests", 1))
-	text = testenv.Must(e.stamped(zh, true))(t)
-	require.NotEqual(t, right, text)
-	e.write(zh, text)
-	same := testenv.Must(e.stamped(zh, false))(t)
-	require.Equal(t, text, same, "none is missing")
-	require.Equal(t, []string{"line 3, 页面: the text: figure 2 is there 1 times, and 0 times in English"}, e.faults(en),
-		"a new stamp hides no other fault")
+	e.write(smallEn, strings.Replace(english, "2 requests", "two requests", 1))
+	after := testenv.Must(e.stamped(smallZh, true))(t)
+	require.NotEqual(t, before, after)
+	e.write(smallZh, after)
+	require.Equal(t, after, testenv.Must(e.stamped(smallZh, false))(t), "no stamp is missing")
+	require.Equal(t, []string{"line 3, 页面: the text: figure 2 is there 1 times, and 0 times in English"}, e.faults(smallEn))
+}
 
+func TestALinkToAnEnglishPageIsReplaced(t *testing.T) {
+	e := smallEdition(t)
+	right, _ := e.read(smallZh)
+	require.Equal(t, right, e.relinked(smallZh), "all links are right")
 	for _, link := range []string{"../y/README.md#the-second", "../y#the-second", "../y/#the-second"} {
-		e.write(zh, strings.Replace(right, "../y/README.zh-CN.md#第二节", link, 1))
-		require.NotEmpty(t, e.faults(en))
-		require.Equal(t, right, e.relinked(zh))
+		e.write(smallZh, strings.Replace(right, "../y/README.zh-CN.md#第二节", link, 1))
+		require.NotEmpty(t, e.faults(smallEn))
+		require.Equal(t, right, e.relinked(smallZh))
 	}
+}
 
-	require.Error(t, testenv.Err(e.stamped(en, true)), "an English page gets no stamps")
-	e.write(zh, strings.Replace(right, "## 两步\n", "", 1))
-	require.Error(t, testenv.Err(e.stamped(zh, true)), "which heading lacks its twin is the translator's to say")
+func TestAPageThatCannotBeStampedIsAnError(t *testing.T) {
+	e := smallEdition(t)
+	require.ErrorContains(t, testenv.Err(e.stamped(smallEn, true)), "is not a Chinese page")
+	right, _ := e.read(smallZh)
+	e.write(smallZh, strings.Replace(right, "## 两步\n", "", 1))
+	require.ErrorContains(t, testenv.Err(e.stamped(smallZh, true)), "has 1 headings, and the English page has 2")
 }

@@ -20,6 +20,8 @@ import (
 	"example.com/zklock/internal/site"
 )
 
+// The glossary, docs/glossary.md, has the Chinese of each term. The Chinese pages and the Chinese texts in the sources
+// use its words, and are set as a Chinese typesetter sets them.
 const glossary = "docs/glossary.md"
 
 // A glossaryTerm is a row of the glossary.
@@ -75,7 +77,8 @@ var (
 	literal       = regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"`)
 	han           = regexp.MustCompile(`\p{Han}+`)
 	articlesWords = regexp.MustCompile(`(?:Quote|"quote"): +"(?:[^"\\]|\\.)*"`) // the articles' own words
-	narrow        = regexp.MustCompile(`\p{Han}(?:\\?["'])?[,.;:!?()]|[,;:!?()](?:\\?["'])?\p{Han}`)
+	// halfWidth finds punctuation of half the width beside a Chinese character, or a quotation mark away from one.
+	halfWidth = regexp.MustCompile(`\p{Han}(?:\\?["'])?[,.;:!?()]|[,;:!?()](?:\\?["'])?\p{Han}`)
 	// Everyday words for a term, and words that the glossary has as the articles' own.
 	everyday = glossaryTerm{en: "these", zh: "创建、拿到锁、释放锁、击鼓传花", avoid: []string{"建立节点", "建立自己", "已建立", "得到锁", "解锁", "伐鼓传花"}}
 	// Errors of the articles' locks stay English.
@@ -89,10 +92,10 @@ func faultsInStrings(source string, all []glossaryTerm) (list []string) {
 		if !han.MatchString(text) {
 			continue
 		}
-		bad := slices.Concat(avoidedWords(text, append(all, everyday)), narrow.FindAllString(text, -1),
+		faults := slices.Concat(avoidedWords(text, append(all, everyday)), halfWidth.FindAllString(text, -1),
 			chinesetest.English(strings.Trim(text, `"`), articlesErrors...))
-		if len(bad) > 0 {
-			list = append(list, bad[0]+" in "+text)
+		if len(faults) > 0 {
+			list = append(list, faults[0]+" in "+text)
 		}
 	}
 	return list
@@ -112,10 +115,10 @@ func TestTheGlossaryIsOneInBothLanguages(t *testing.T) {
 }
 
 func TestTheGlossaryQuotesTheArticles(t *testing.T) {
-	texts, all := articleTexts(t), terms(site.Read(t, glossary))
-	missing := func(all []glossaryTerm) (words []string) {
+	texts := articleTexts(t)
+	missing := func(page string) (words []string) {
 		for letter, text := range texts {
-			for _, term := range all {
+			for _, term := range terms(page) {
 				for _, word := range term.quoted[letter] {
 					if !strings.Contains(strings.ToLower(text), word) {
 						words = append(words, letter+" "+word)
@@ -126,17 +129,23 @@ func TestTheGlossaryQuotesTheArticles(t *testing.T) {
 		slices.Sort(words)
 		return words
 	}
-	require.Empty(t, missing(all), "words that the article does not have")
-	require.Equal(t, []string{"A 羊群效应", "B 惊群效应"}, missing(terms("| herd effect | 惊群效应 | all wake | `惊群效应` (A, B), `羊群效应`（A、B） | |")))
+	require.Empty(t, missing(site.Read(t, glossary)), "words that the article does not have")
+	require.Equal(t, []string{"A 羊群效应", "B 惊群效应"},
+		missing("| herd effect | 惊群效应 | all wake | `惊群效应` (A, B), `羊群效应`（A、B） | |"), "each is a word of the other article")
 }
 
-// TestChineseFollowsTheGlossary: on the pages, and in the strings of the sources, without the articles' own words.
+// hasChineseStrings reports whether the glossary holds for the strings of a source. Those of the guide and of also.js
+// quote the articles. Those of internal-site.po are on pages, which are read as such.
+func hasChineseStrings(file string) bool {
+	quotesArticles := strings.HasPrefix(file, "internal/lab/guide/") || file == "cmd/book/page/also.js"
+	isSource := slices.Contains([]string{".go", ".js", ".json", ".po"}, path.Ext(file)) && !strings.HasSuffix(file, "_test.go")
+	return isSource && !quotesArticles && file != "internal/i18n/zh/internal-site.po"
+}
+
 func TestChineseFollowsTheGlossary(t *testing.T) {
 	all := terms(site.Read(t, glossary))
-	pages, found := 0, 0
+	pages, words := 0, 0
 	err := fs.WalkDir(os.DirFS(root), ".", func(file string, d fs.DirEntry, err error) error {
-		articles := strings.HasPrefix(file, "internal/lab/guide/") || file == "cmd/book/page/also.js" // quote the articles
-		ofPages := file == "internal/i18n/zh/internal-site.po"                                        // its texts are on pages, which are read here
 		switch {
 		case err != nil:
 			return err
@@ -147,31 +156,33 @@ func TestChineseFollowsTheGlossary(t *testing.T) {
 			if strings.Contains(text, "令牌") && path.Base(file) != "comments.zh-CN.txt" { // its lines are on five pages
 				require.Equal(t, 1, strings.Count(text, fencingToken), "%s introduces tokens as %s, once", file, fencingToken)
 			}
-		case !articles && !ofPages && !strings.HasSuffix(file, "_test.go") && slices.Contains([]string{".go", ".js", ".json", ".po"}, path.Ext(file)):
+		case hasChineseStrings(file):
 			text := site.Read(t, file)
-			found += len(han.FindAllString(text, -1))
+			words += len(han.FindAllString(text, -1))
 			require.Empty(t, faultsInStrings(text, all), file)
 		}
 		return nil
 	})
 	require.NoError(t, err)
 	require.Positive(t, pages)
-	require.Positive(t, found)
-	t.Run("and another word is found", func(t *testing.T) {
-		require.Equal(t, []string{"应答: the term for reply is 响应"}, avoidedWords("服务器的应答丢失了", all))
-		require.Empty(t, avoidedWords("服务器的响应丢失了，`应答`是另一个词。对象监视器。"+fencingToken+"与隔离级别。\n```\n应答\n```\n", all))
-		require.Empty(t, faultsInStrings(`{"at": "1ms", "quote": "当前一个子节点被删除时,重新执行第四步", "en": "It waits.", "zh": "{0} 建立连接，并监听 /lock（父节点）。"}`, all))
-		for _, bad := range []string{"节点已删除,等待者醒来。", "父节点(队列)", "得到响应:{0}", "它请求建立节点。", "它监视父节点。",
-			"应答丢失", "隔离", "等待者 waits on a watch。", "防护令牌", "伐鼓传花", `已读。\"它说\".结束`} {
-			require.Len(t, faultsInStrings(`["text", "`+bad+`"]`, all), 1, bad)
-		}
-	})
+	require.Positive(t, words)
+}
+
+func TestAWordToAvoidIsFound(t *testing.T) {
+	all := terms(site.Read(t, glossary))
+	require.Equal(t, []string{"应答: the term for reply is 响应"}, avoidedWords("服务器的应答丢失了", all))
+	require.Empty(t, avoidedWords("服务器的响应丢失了，`应答`是另一个词。对象监视器。"+fencingToken+"与隔离级别。\n```\n应答\n```\n", all))
+
+	const right = `{"at": "1ms", "quote": "当前一个子节点被删除时,重新执行第四步", "en": "It waits.", "zh": "{0} 建立连接，并监听 /lock（父节点）。"}`
+	require.Empty(t, faultsInStrings(right, all))
+	for _, bad := range []string{"节点已删除,等待者醒来。", "父节点(队列)", "得到响应:{0}", "它请求建立节点。", "它监视父节点。",
+		"应答丢失", "隔离", "等待者 waits on a watch。", "防护令牌", "伐鼓传花", `已读。\"它说\".结束`} {
+		require.Len(t, faultsInStrings(`["text", "`+bad+`"]`, all), 1, bad)
+	}
 }
 
 // The handout has a few of the terms in the glossary's words. In its Chinese edition, the Chinese words come first.
 func TestTheHandoutHasTheTermsOfTheGlossary(t *testing.T) {
-	handout := site.Read(t, "docs/teaching/handout.md")
-	handoutZh := site.Read(t, "docs/teaching/handout.zh-CN.md")
 	row := regexp.MustCompile(`(?m)^\| \*\*([^|]+)\*\* \| ([^|]+) \|`)
 	known := make(map[string]bool)
 	for _, term := range terms(site.Read(t, glossary)) {
@@ -180,8 +191,8 @@ func TestTheHandoutHasTheTermsOfTheGlossary(t *testing.T) {
 		}
 	}
 	unknown := func(handout string) (words []string) {
-		for _, m := range row.FindAllStringSubmatch(handout, -1) {
-			for _, word := range han.FindAllString(m[1]+" "+m[2], -1) {
+		for _, cells := range row.FindAllStringSubmatch(handout, -1) {
+			for _, word := range han.FindAllString(cells[1]+" "+cells[2], -1) {
 				if !known[word] {
 					words = append(words, word)
 				}
@@ -189,29 +200,37 @@ func TestTheHandoutHasTheTermsOfTheGlossary(t *testing.T) {
 		}
 		return words
 	}
-	require.Empty(t, unknown(handout), "words of the handout that are not in the glossary")
-	require.Empty(t, unknown(handoutZh), "words of the Chinese handout that are not in the glossary")
-	require.Contains(t, handout, "| **watch** | 监听 |")
-	require.Contains(t, handoutZh, "| **监听** | watch |")
+
+	for page, row := range map[string]string{"handout.md": "| **watch** | 监听 |", "handout.zh-CN.md": "| **监听** | watch |"} {
+		handout := site.Read(t, "docs/teaching/"+page)
+		require.Empty(t, unknown(handout), "words of %s that are not in the glossary", page)
+		require.Contains(t, handout, row)
+	}
 	require.Equal(t, []string{"防护令牌"}, unknown("| **防护令牌** | fencing token | 一个数 |\n| **监听** | watch | 一个事件 |\n"))
 	require.Equal(t, []string{"防护令牌"}, unknown("| **fencing token** | 防护令牌 | a number |\n| **watch** | 监听 | one event |\n"))
 }
+
+const (
+	someCode  = "\ue000" // stands for a piece of code in a line; no page has this character
+	upToBlank = `[^\s，。、；：？！（）“”《》|]*`
+)
 
 var (
 	anyFence = regexp.MustCompile("(?ms)^```.*?^```$")
 	markup   = regexp.MustCompile("<!--.*?-->|</?\\w[^>]*>|\\]\\([^()\\s]+\\)|\\*\\*|!?\\[")
 	inCode   = regexp.MustCompile("`[^`\n]+`")
-	// What a Chinese typesetter would not set, with what is around it up to a blank or Chinese punctuation.
-	// If the English page has the same, it is quoted and not wrong.
-	wronglySet = regexp.MustCompile(`[^\s，。、；：？！（）“”《》|]*(?:\p{Han}[,;:?!()]|[,;:?!()]\p{Han}|\p{Han}\.(?:\s|$)|\p{Han}[\w` + "\ue000" + `]|` +
-		`[\w` + "\ue000" + `]\p{Han})[^\s，。、；：？！（）“”《》|]*`)
+	// wronglySet finds what a Chinese typesetter would not set: punctuation of half the width, or no blank between a
+	// Chinese character and another letter; and what is around it up to a blank or Chinese punctuation. If the English
+	// page has the same, it is quoted and not wrong.
+	wronglySet = regexp.MustCompile(upToBlank + `(?:\p{Han}[,;:?!()]|[,;:?!()]\p{Han}|\p{Han}\.(?:\s|$)` +
+		`|\p{Han}[\w` + someCode + `]|[\w` + someCode + `]\p{Han})` + upToBlank)
 	rendered = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(html.WithUnsafe()))
 	htmlCode = regexp.MustCompile(`(?s)<code.*?</code>`)
 )
 
-// withoutMarkup returns a page without markup and blocks of code. A piece of code in a line becomes U+E000.
+// withoutMarkup returns a page without markup and blocks of code. A piece of code in a line becomes someCode.
 func withoutMarkup(page string) string {
-	page = inCode.ReplaceAllString(anyFence.ReplaceAllString(page, ""), "\ue000")
+	page = inCode.ReplaceAllString(anyFence.ReplaceAllString(page, ""), someCode)
 	return markup.ReplaceAllString(page, "")
 }
 
@@ -225,16 +244,17 @@ func typesettingFaults(en, zh string) (faults []string) {
 		for _, run := range wronglySet.FindAllString(line, -1) {
 			if !strings.Contains(quoted, run) {
 				faults = append(faults, fmt.Sprintf("line %d: %s: Chinese punctuation is full-width, and a blank is between "+
-					"Chinese words and others", i+1, strings.ReplaceAll(run, "\ue000", "`…`")))
+					"Chinese words and others", i+1, strings.ReplaceAll(run, someCode, "`…`")))
 			}
 		}
 	}
+
 	var page strings.Builder
 	if err := rendered.Convert([]byte(zh), &page); err != nil {
 		return append(faults, err.Error())
 	}
 	if before, _, ok := strings.Cut(htmlCode.ReplaceAllString(page.String(), ""), "**"); ok {
-		before = before[max(0, len(before)-60):]
+		before = before[max(0, len(before)-60):] // enough to find the place
 		faults = append(faults, fmt.Sprintf("the marks ** after %q do not make words bold: between a punctuation mark "+
 			"inside of them and a letter outside must be a blank", strings.ToValidUTF8(before, "")))
 	}

@@ -33,6 +33,8 @@ const (
 	otherLocks   = root + "/docs/other-locks" // a module of its own
 )
 
+// The map of the packages is docs/architecture.md: its table and its picture agree with what go list prints.
+
 // A goPackage is a package, as go list prints it.
 type goPackage struct {
 	ImportPath, Dir, Name              string
@@ -46,17 +48,6 @@ type goPackage struct {
 
 // name is the path of a package's folder from the root.
 func (p goPackage) name() string { return strings.TrimPrefix(p.ImportPath, module+"/") }
-
-// allPackages are the packages of this module that are built on this system.
-func allPackages(t *testing.T) []goPackage {
-	t.Helper()
-	if listedPackages == nil {
-		listedPackages = goList(t, root, "./...")
-	}
-	return listedPackages
-}
-
-var listedPackages []goPackage
 
 // goList returns the packages that go list prints in a folder.
 func goList(t *testing.T, dir string, args ...string) (packages []goPackage) {
@@ -83,7 +74,7 @@ func firstSentence(t *testing.T, p goPackage) (text, from string) {
 		f := testenv.Must(parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, file), nil, parser.PackageClauseOnly|parser.ParseComments))(t)
 		if f.Doc != nil {
 			text = new(doc.Package).Synopsis(f.Doc.Text())
-			const verb = ` (?:(?:is|has|holds) )?`
+			const verb = ` (?:(?:is|has|holds) )?` // the text begins after it
 			text = regexp.MustCompile(`(?i)^(?:(?:package|command) )?`+path.Base(p.name())+verb).ReplaceAllString(text, "")
 			text = regexp.MustCompile(`^Package \w+`+verb).ReplaceAllString(text, "") // a step's folder has another name
 			return strings.ReplaceAll(strings.TrimSuffix(text, "."), "|", `\|`), file
@@ -123,11 +114,11 @@ func packageRows(t *testing.T, packages, otherModule []goPackage) string {
 			}
 		}
 	}
-	guest := "`" + strings.TrimPrefix(otherLocks, root+"/") + "`"
+	otherName := "`" + strings.TrimPrefix(otherLocks, root+"/") + "`" // one user for all packages of the other module
 	for _, p := range otherModule {
 		for _, imported := range importsOf(t, p.Dir, slices.Concat(p.GoFiles, p.TestGoFiles, p.XTestGoFiles)) {
-			if !slices.Contains(users[imported], guest) {
-				users[imported] = append(users[imported], guest)
+			if !slices.Contains(users[imported], otherName) {
+				users[imported] = append(users[imported], otherName)
 			}
 		}
 	}
@@ -186,21 +177,23 @@ func packagesTable(t *testing.T, lang i18n.Language) string {
 	return want
 }
 
-// picturedArrows returns the arrows of the picture: each from a folder to one that it uses.
+// picturedArrows returns the arrows of the picture in docs/architecture.md: each from a folder to one that it uses.
 func picturedArrows(t *testing.T, page string) (all [][2]string) {
 	t.Helper()
 	_, picture, _ := strings.Cut(page, "```mermaid\n")
 	picture, _, ok := strings.Cut(picture, "```\n")
 	require.True(t, ok, "docs/architecture.md has no picture")
 	folders := make(map[string]string)
-	for _, m := range regexp.MustCompile(`(\w+)\["([^"<]+)`).FindAllStringSubmatch(picture, -1) {
-		folders[m[1]] = m[2]
+	for _, box := range regexp.MustCompile(`(\w+)\["([^"<]+)`).FindAllStringSubmatch(picture, -1) {
+		name, folder := box[1], box[2]
+		folders[name] = folder
 	}
-	for _, m := range regexp.MustCompile(`(?m)^\s*(\w+) --> (.*)$`).FindAllStringSubmatch(picture, -1) {
-		for to := range strings.SplitSeq(m[2], " & ") {
-			require.Contains(t, folders, m[1])
+	for _, arrow := range regexp.MustCompile(`(?m)^\s*(\w+) --> (.*)$`).FindAllStringSubmatch(picture, -1) {
+		from := arrow[1]
+		for to := range strings.SplitSeq(arrow[2], " & ") {
+			require.Contains(t, folders, from)
 			require.Contains(t, folders, to)
-			all = append(all, [2]string{folders[m[1]], folders[to]})
+			all = append(all, [2]string{folders[from], folders[to]})
 		}
 	}
 	require.NotEmpty(t, all)
@@ -215,19 +208,21 @@ func isIn(pkg, folder string) bool {
 	return pkg == folder || strings.HasPrefix(pkg, folder+"/")
 }
 
-// TestThePictureIsTheTree: each arrow of the picture is an import, and for each import between two folders
-// of the picture there is an arrow, or a way along several.
-func TestThePictureIsTheTree(t *testing.T) {
+// TestTheArrowsOfThePictureAreTheImports: each arrow is an import, and for each import between two folders of the picture
+// there is an arrow, or a way along several.
+func TestTheArrowsOfThePictureAreTheImports(t *testing.T) {
 	drawn := picturedArrows(t, site.Read(t, architecture))
-	ways := make(map[[2]string]bool) // along one arrow or several
 	var folders []string
-	for range drawn { // each turn makes the ways longer by an arrow, and no way has more arrows than were drawn
-		for _, a := range drawn {
-			ways[a] = true
-			folders = append(folders, a[0], a[1])
+	for _, arrow := range drawn {
+		folders = append(folders, arrow[0], arrow[1])
+	}
+	ways := make(map[[2]string]bool) // along one arrow or several
+	for range drawn {                // each turn makes the ways longer by an arrow, and no way has more than were drawn
+		for _, arrow := range drawn {
+			ways[arrow] = true
 			for _, way := range slices.Collect(maps.Keys(ways)) {
-				if way[0] == a[1] {
-					ways[[2]string{a[0], way[1]}] = true
+				if way[0] == arrow[1] {
+					ways[[2]string{arrow[0], way[1]}] = true
 				}
 			}
 		}
@@ -242,7 +237,7 @@ func TestThePictureIsTheTree(t *testing.T) {
 		return longest
 	}
 	imports := make(map[[2]string]string) // by its two folders, an import in words
-	for _, p := range allPackages(t) {
+	for _, p := range goList(t, root, "./...") {
 		from := folderOf(p.name())
 		for _, imported := range p.Imports {
 			to := folderOf(strings.TrimPrefix(imported, module+"/"))
@@ -252,8 +247,8 @@ func TestThePictureIsTheTree(t *testing.T) {
 		}
 	}
 
-	for _, a := range drawn {
-		require.Contains(t, imports, a, "the picture of docs/architecture.md has an arrow that is not an import: remove it")
+	for _, arrow := range drawn {
+		require.Contains(t, imports, arrow, "the picture of docs/architecture.md has an arrow that is not an import: remove it")
 	}
 	for ends, why := range imports {
 		require.True(t, ways[ends], "%s, and the picture of docs/architecture.md shows no way from %s to %s: "+
@@ -262,9 +257,9 @@ func TestThePictureIsTheTree(t *testing.T) {
 	}
 }
 
-// TestWhatAUserBuilds: besides the standard library, a program that imports the lock builds only the client library,
-// and one that imports the embedded server builds no other module. Neither has the flags of go test.
-func TestWhatAUserBuilds(t *testing.T) {
+// TestAUsersProgramBuildsFewPackages: besides the standard library, a program that imports the lock builds only the
+// client library, and one that imports the embedded server builds no other module. Neither has the flags of go test.
+func TestAUsersProgramBuildsFewPackages(t *testing.T) {
 	for pkg, want := range map[string][]string{
 		"./zklock": {"github.com/go-zookeeper/zk", module + "/zklock", module + "/zklock/internal/client",
 			module + "/zklock/internal/record", module + "/zklock/internal/conns"},

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -91,8 +90,9 @@ func scenesPage(t *testing.T, lang i18n.Language) string {
 
 // capital begins a text with a capital letter, if its script has them.
 func capital(text string) string {
-	first, n := utf8.DecodeRuneInString(text)
-	return string(unicode.ToUpper(first)) + text[n:]
+	letters := []rune(text)
+	letters[0] = unicode.ToUpper(letters[0])
+	return string(letters)
 }
 
 // A picturePlace is a picture and the page that shows it.

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/testenv"
 )
 
 // The tables of docs/explorer.md and of the foreign suites in docs/tests.md are written by commands
@@ -32,7 +33,7 @@ func Updates() bool { return *update }
 // Root returns the path of the project's folder from a folder below it, in which a test runs.
 func Root() string {
 	root := "."
-	for range 9 {
+	for range 9 { // no folder of the project is so deep
 		if _, err := os.Stat(filepath.Join(root, "docs", "bugs.md")); err == nil {
 			return root
 		}
@@ -44,11 +45,7 @@ func Root() string {
 // Read returns the text of a file, whose path is from the root.
 func Read(t testing.TB, file string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(Root(), file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return string(testenv.Must(os.ReadFile(filepath.Join(Root(), file)))(t))
 }
 
 var endMark = regexp.MustCompile(`(?m)^<!-- end of (.+) -->$`)

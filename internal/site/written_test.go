@@ -37,7 +37,9 @@ func facts() []pageFact {
 		{"docs/scenes.md", "scenes", scenesPage},
 		{"docs/teaching.md", "plan", slidesPlan},
 		{"docs/teaching.md", "shell", shellBlock},
-		{"docs/production.md", "leader", fileBlock("docs/production/leader/main.go")},
+		{"docs/production.md", "leader", func(t *testing.T, _ i18n.Language) string {
+			return "```go\n" + site.Read(t, "docs/production/leader/main.go") + "```\n"
+		}},
 	}
 	for _, step := range strings.Fields(wings[0].folders + " zklock") {
 		all = append(all, pageFact{step + "/README.md", "bugs", bugsOf(step)})
@@ -57,7 +59,7 @@ func TestEachFactIsOnItsPage(t *testing.T) {
 	}
 }
 
-// A generator is a pattern for the tests of a package that write something.
+// A generator is the tests of a package that write something, as a pattern for go test -run.
 type generator struct{ module, pkg, tests string }
 
 // generators write all that is generated, in the order in which they depend on each other. Those of other packages
@@ -82,23 +84,24 @@ var generators = []generator{
 
 // TestGoGenerateWritesAll: each package whose tests write something is in the list. With -update it runs the list.
 func TestGoGenerateWritesAll(t *testing.T) {
-	lines := 0
-	for _, in := range []string{".", "docs/other-locks"} {
-		for _, p := range goList(t, filepath.Join(root, in), "-find", "./...") {
-			name := strings.TrimPrefix(p.name(), in+"/")
+	directive := regexp.MustCompile(`(?m)^//go:generate `)
+	writing := regexp.MustCompile(`\b(?:site\.Holds|HappensOff\(|\.ByItsScene)`) // the last two call Holds
+	directives := 0
+	for _, module := range []string{".", "docs/other-locks"} {
+		for _, p := range goList(t, filepath.Join(root, module), "-find", "./...") {
+			name := strings.TrimPrefix(p.name(), module+"/")
+			isListed := slices.ContainsFunc(generators, func(g generator) bool { return g.module == module && g.pkg == name })
 			for _, file := range slices.Concat(p.GoFiles, p.TestGoFiles, p.XTestGoFiles) {
 				text := testenv.Must(os.ReadFile(filepath.Join(p.Dir, file)))(t)
-				lines += len(regexp.MustCompile(`(?m)^//go:generate `).FindAll(text, -1))
-				writes := regexp.MustCompile(`\b(?:site\.Holds|HappensOff\(|\.ByItsScene)`).Match(text) // the last two call Holds
-				if !writes || !strings.HasSuffix(file, "_test.go") {
-					continue
-				}
-				require.True(t, slices.ContainsFunc(generators, func(g generator) bool { return g.module == in && g.pkg == name }),
-					"go generate does not run the tests of %s in %s: add them to the list above", name, in)
+				directives += len(directive.FindAll(text, -1))
+				writes := writing.Match(text) && strings.HasSuffix(file, "_test.go")
+				require.True(t, isListed || !writes,
+					"go generate does not run the tests of %s in %s: add them to the list above", name, module)
 			}
 		}
 	}
-	require.Equal(t, 1, lines, "lines of go generate: that of this package runs all")
+	require.Equal(t, 1, directives, "lines of go generate: that of this package runs all")
+
 	if !site.Updates() {
 		return
 	}
@@ -107,10 +110,6 @@ func TestGoGenerateWritesAll(t *testing.T) {
 		cmd.Dir, cmd.Stdout, cmd.Stderr = filepath.Join(root, g.module), os.Stdout, os.Stderr
 		require.NoError(t, cmd.Run(), "%v", cmd.Args)
 	}
-}
-
-func fileBlock(file string) func(*testing.T, i18n.Language) string {
-	return func(t *testing.T, _ i18n.Language) string { return "```go\n" + site.Read(t, file) + "```\n" }
 }
 
 // shellBlock is a block of code with the function main of the program for a class.
@@ -128,9 +127,10 @@ func shellBlock(t *testing.T, _ i18n.Language) string {
 
 var slidePattern = regexp.MustCompile(`(?s)^<!-- minute (\d+)(, short)? -->\n## ([^\n]+)\n.*\n> \*\*(?:Ask|问)\*\* (.+)\n>\n> \*\*(?:Answer|答)\*\* (.+)`)
 
-// slidesPlan is the table of the slides, with the minute, the question and the answer of each. The slides with the word
-// short make a lecture of 45 minutes.
+// slidesPlan is the table of the slides, with the minute, the question and the answer of each. The slides whose comment
+// has the word short make a shorter lecture.
 func slidesPlan(t *testing.T, lang i18n.Language) string {
+	const lecture, shortLecture = 90, 45 // minutes
 	rows := i18n.Text("| minute | of 45 | slide | ask | usual answer, and what to say to it |\n").In(lang) + "|---:|---:|---|---|---|\n"
 	before := -1               // the minute of the slide before
 	short, inShort := 0, false // the minute that the short lecture has come to, and whether it has the slide before
@@ -138,7 +138,7 @@ func slidesPlan(t *testing.T, lang i18n.Language) string {
 		m := slidePattern.FindStringSubmatch(text)
 		require.NotNil(t, m, "a slide has a minute, a heading, a question and an answer: %s", text)
 		minute, _ := strconv.Atoi(m[1])
-		require.True(t, before < minute && minute < 90, "the minutes of %q", m[3]) // a lecture has 90
+		require.True(t, before < minute && minute < lecture, "the minutes of %q", m[3])
 		if inShort {
 			short += minute - before
 		}
@@ -150,6 +150,6 @@ func slidesPlan(t *testing.T, lang i18n.Language) string {
 		quoted := strings.NewReplacer("\n> ", " ") // on one line
 		rows += "| " + quoted.Replace(strings.Join([]string{m[1], at, m[3], m[4], strings.TrimSpace(m[5])}, " | ")) + " |\n"
 	}
-	require.LessOrEqual(t, short, 45)
+	require.LessOrEqual(t, short, shortLecture)
 	return rows
 }

@@ -1,6 +1,5 @@
-// Package database opens the database that the SQL locks run on, and hides the
-// differences between three of them: SQLite, which runs inside the process,
-// PostgreSQL and MariaDB.
+// Package database opens the database that the SQL locks run on, and hides the differences between three of them:
+// SQLite, which runs inside the process, PostgreSQL and MariaDB.
 //
 // The settings that decide how a lock performs are explicit here:
 //
@@ -61,8 +60,7 @@ const Embedded = "embedded"
 // connectTimeout bounds the time of a server's first answer.
 var connectTimeout = 5 * time.Second
 
-// SQLiteBusyTimeout is the time that a statement on SQLite waits for another
-// writer.
+// SQLiteBusyTimeout is the time that a statement on SQLite waits for another writer.
 const SQLiteBusyTimeout = time.Minute
 
 // A DB is a pool of connections to a database. It may be used concurrently.
@@ -207,8 +205,7 @@ func (db *DB) sqlite(dsn, pragmas string) (err error) {
 	return err
 }
 
-// Close closes all connections. A database in memory goes with the DB that has
-// made it.
+// Close closes all connections. A database in memory goes with the DB that has made it.
 func (db *DB) Close() error {
 	err := db.DB.Close()
 	if db.control != nil {
@@ -249,8 +246,7 @@ func (db *DB) TxOptions() *sql.TxOptions {
 // Count counts statements that were sent in another way.
 func (db *DB) Count(n int64) { db.statements.Add(n) }
 
-// Exec sends a statement, which is a transaction by itself, and returns how
-// many rows it has changed.
+// Exec sends a statement, which is a transaction by itself, and returns how many rows it has changed.
 func (db *DB) Exec(ctx context.Context, query string, args ...any) (rows int64, err error) {
 	db.statements.Add(1)
 	result, err := db.ExecContext(ctx, db.Bind(query), args...)
@@ -321,8 +317,7 @@ func IsSQLite(spec string) bool {
 
 var passwordOption = regexp.MustCompile(`([?&][^=&]*password=)[^&]*`)
 
-// Redacted is a spec without its password, also if it is not a URL because of the
-// characters in the password.
+// Redacted is a spec without its password, also if it is not a URL because of the characters in the password.
 func Redacted(spec string) string {
 	scheme, rest, ok := strings.Cut(spec, "://")
 	if !ok {

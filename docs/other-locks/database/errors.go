@@ -18,11 +18,9 @@ import (
 	"example.com/zklock/docs/other-locks/limits"
 )
 
-// ErrNoReply says that the connection to the server broke, or could not be
-// made, before its reply came. Whether the server has done what the statement
-// asks is unknown; a server that still has the connection's transaction open rolls
-// it back. A statement with parameters is not sent again; pgx may send one
-// without parameters again.
+// ErrNoReply says that the connection to the server broke, or could not be made, before its reply came. Whether the
+// server has done what the statement asks is unknown; a server that still has the connection's transaction open rolls
+// it back. A statement with parameters is not sent again; pgx may send one without parameters again.
 var ErrNoReply = errors.New("no reply from the database, which may have done what was asked")
 
 // IsDuplicate reports whether a row with the same key exists.
@@ -31,11 +29,10 @@ func IsDuplicate(err error) bool {
 		Code(err) == "23505" || Code(err) == "1062"
 }
 
-// IsDeadlock reports whether the database has ended this transaction so that another
-// one could go on. On MariaDB that happens to an insert: one that fails because
-// the row exists leaves a shared lock on it, and two that wait for the
-// deletion of the same row both get that lock, and then wait for each other. On
-// PostgreSQL it happens also at a level above READ COMMITTED, if the server was set to one.
+// IsDeadlock reports whether the database has ended this transaction so that another one could go on. On MariaDB that
+// happens to an insert: one that fails because the row exists leaves a shared lock on it, and two that wait for the
+// deletion of the same row both get that lock, and then wait for each other. On PostgreSQL it happens also at a level
+// above READ COMMITTED, if the server was set to one.
 func IsDeadlock(err error) bool {
 	return slices.Contains([]string{"1213", "40P01", "40001"}, Code(err))
 }
@@ -56,9 +53,8 @@ func Code(err error) string {
 	return ""
 }
 
-// Explain adds to a statement's error what the drivers do not say: that the end
-// of ctx has interrupted it, which SQLite's error does not have, or ErrNoReply.
-// The text of the result is one line.
+// Explain adds to a statement's error what the drivers do not say: that the end of ctx has interrupted it, which
+// SQLite's error does not have, or ErrNoReply. The text of the result is one line.
 func Explain(ctx context.Context, err error) error {
 	switch {
 	case err == nil:

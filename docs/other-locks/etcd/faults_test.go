@@ -57,20 +57,25 @@ func TestTheServerIsKilledAndComesBack(t *testing.T) {
 	kill := etcdServer(t, dir, address, peers)
 	client, watching, prefix := to(t, address), to(t, address), suite.Name()
 	ctx := context.WithoutCancel(t.Context())
-	waits := func(l *etcd.Lock) <-chan error { return bubble.Aside(func() error { return l.Lock(ctx) }) }
+	startLock := func(l *etcd.Lock) <-chan error { return bubble.Aside(func() error { return l.Lock(ctx) }) }
 	holder, waiter := etcd.New(client, prefix, ttl), etcd.New(watching, prefix, ttl) // all goes with the server
 	require.NoError(t, holder.Lock(t.Context()))
-	got := waits(waiter)
-	require.Eventually(t, func() bool {
+	got := startLock(waiter)
+	watchIsSet := func() bool {
 		metrics := testenv.Must(http.Get("http://" + address + "/metrics"))(t)
 		defer metrics.Body.Close()
 		return strings.Contains(string(testenv.Must(io.ReadAll(metrics.Body))(t)), "\netcd_debugging_mvcc_watcher_total 1\n")
-	}, 2*time.Minute, 10*time.Millisecond, "a waiter whose watch is set has no request under way")
-	short, shortWaiter := etcd.New(client, prefix+"-short", 2), etcd.New(client, prefix, 2)
+	}
+	require.Eventually(t, watchIsSet, 2*time.Minute, 10*time.Millisecond, "then the waiter has no request under way")
+
+	const shortTTL = 2 // seconds
+	short, shortWaiter := etcd.New(client, prefix+"-short", shortTTL), etcd.New(client, prefix, shortTTL)
 	require.Eventually(t, func() bool { return short.Lock(t.Context()) == nil }, 2*time.Minute, time.Millisecond,
 		"on a busy machine a lease may have ended before the key is put")
-	lost := waits(shortWaiter)
-	require.Eventually(t, func() bool { return testenv.Must(keys(t.Context(), client, prefix))(t) == 3 || len(lost) > 0 }, 2*time.Minute, time.Millisecond)
+	lost := startLock(shortWaiter)
+	isInQueue := func() bool { return testenv.Must(keys(t.Context(), client, prefix))(t) == 3 || len(lost) > 0 }
+	require.Eventually(t, isInQueue, 2*time.Minute, time.Millisecond)
+
 	kill()
 	<-short.Lost()
 	briefly, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)

@@ -1,19 +1,15 @@
-// Package etcd is a lock on etcd, through etcd's own package concurrency:
-// ZooKeeper's recipe on its nearest relative. The articles do not
-// have it.
+// Package etcd is a lock on etcd, through etcd's own package concurrency: ZooKeeper's recipe on its nearest relative.
+// The articles do not have it.
 //
-// The idea: a session is a lease that the client keeps alive; a key with that
-// lease goes with it, as an ephemeral node does. A contender puts a key under
-// the lock's prefix. Of all keys there the one that was created first, by its
-// revision, holds the lock, and each other waits for the deletion of the one
-// created just before its own: step 3's queue.
+// The idea: a session is a lease that the client keeps alive; a key with that lease goes with it, as an ephemeral node
+// does. A contender puts a key under the lock's prefix. Of all keys there the one that was created first, by its
+// revision, holds the lock, and each other waits for the deletion of the one created just before its own: step 3's
+// queue.
 //
-// The trap: the key is the prefix and the number of the lease, and nothing
-// else. So all Mutexes of one session that lock one prefix put the same key,
-// each finds that it is the first, and all are inside at once:
-// TestTenMutexesInOneSessionAreAllInside forces it. A concurrency.Mutex
-// excludes sessions, not goroutines. Each Lock of this package has a session
-// of its own.
+// The trap: the key is the prefix and the number of the lease, and nothing else. So all Mutexes of one session that
+// lock one prefix put the same key, each finds that it is the first, and all are inside at once:
+// TestTenMutexesInOneSessionAreAllInside forces it. A concurrency.Mutex excludes sessions, not goroutines. Each Lock of
+// this package has a session of its own.
 //
 // Cost: 2 requests if the lock is free, 2 or 3 more and 1 event for a waiter: N contenders
 // send about 5N. A session costs 1, and 1 more each third of its lease's life.
@@ -49,8 +45,7 @@ import (
 	"example.com/zklock/docs/other-locks/limits"
 )
 
-// ErrNotLocked is returned by Unlock when the Lock does not hold its lock: it
-// never did, or its lease has ended.
+// ErrNotLocked is returned by Unlock when the Lock does not hold its lock: it never did, or its lease has ended.
 var ErrNotLocked = errors.New("etcd: not locked")
 
 // ErrNoReply says that the connection broke, or that the server is not ready, before
@@ -62,8 +57,7 @@ var connectTimeout = 5 * time.Second
 // cleanUp is the time that a failed attempt may take to remove its key and lease.
 var cleanUp = 2 * time.Second
 
-// Connect opens a client of the servers at some addresses. An error is one line,
-// and comes within seconds.
+// Connect opens a client of the servers at some addresses. An error is one line, and comes within seconds.
 func Connect(ctx context.Context, addresses []string, options ...grpc.DialOption) (*clientv3.Client, error) {
 	reconnect := grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: connectTimeout}
 	reconnect.Backoff.MaxDelay = time.Second // and not 2 minutes, in which a lease ends beside a server that is back
@@ -83,9 +77,8 @@ func Connect(ctx context.Context, addresses []string, options ...grpc.DialOption
 	return client, nil
 }
 
-// A Lock is one contender for the lock at a prefix, with a session of its own.
-// It is for one goroutine at a time, and can be used again after Unlock. Close
-// ends its session.
+// A Lock is one contender for the lock at a prefix, with a session of its own. It is for one goroutine at a time, and
+// can be used again after Unlock. Close ends its session.
 type Lock struct {
 	client   *clientv3.Client
 	prefix   string
@@ -117,8 +110,7 @@ func (l *Lock) Lock(ctx context.Context) error {
 	return l.lock(ctx, (*concurrency.Mutex).Lock)
 }
 
-// TryLock takes the lock if nobody holds it. It returns false and no error only
-// if another contender holds the lock.
+// TryLock takes the lock if nobody holds it. It returns false and no error only if another contender holds the lock.
 func (l *Lock) TryLock(ctx context.Context) (bool, error) {
 	err := l.lock(ctx, (*concurrency.Mutex).TryLock)
 	if errors.Is(err, concurrency.ErrLocked) {
@@ -219,19 +211,16 @@ func (s *session) keepAlive(ctx context.Context, sent time.Time, ttl time.Durati
 	})
 }
 
-// Token is the fencing token: the revision of the store when we got the lock. It
-// is higher than that of every earlier holder, whose key had to go first. It must
-// be called while the lock is held.
+// Token is the fencing token: the revision of the store when we got the lock. It is higher than that of every earlier
+// holder, whose key had to go first. It must be called while the lock is held.
 func (l *Lock) Token() int64 { return l.mutex.Header().Revision }
 
-// Lost is closed when the lock can no longer be trusted: the lease has ended, or
-// could not be renewed for as long as it lives. It must be called while the lock is
-// held.
+// Lost is closed when the lock can no longer be trusted: the lease has ended, or could not be renewed for as long as it
+// lives. It must be called while the lock is held.
 func (l *Lock) Lost() <-chan struct{} { return l.session.lost }
 
-// Unlock releases the lock. If this Lock does not hold it, Unlock returns
-// ErrNotLocked. After any other error the lock may still be held, and Unlock
-// can be called again.
+// Unlock releases the lock. If this Lock does not hold it, Unlock returns ErrNotLocked. After any other error the lock
+// may still be held, and Unlock can be called again.
 func (l *Lock) Unlock(ctx context.Context) error {
 	if l.mutex == nil {
 		return ErrNotLocked

@@ -34,9 +34,9 @@ func Open(t *testing.T, s suite.Subject) *Lock {
 // Run runs the cases, each on a lock of its own.
 func Run(t *testing.T, s suite.Subject) {
 	for name, run := range map[string]func(l *Lock, t *testing.T){
-		"without a line, what it leaves stays until it expires":   (*Lock).lostLockAndLine,
-		"a lost reply to Unlock can be asked again":               (*Lock).lostUnlock,
-		"the holder keeps the lock while the server is not there": (*Lock).away,
+		"without a line, what it leaves stays until it expires":   (*Lock).loseLockAndLine,
+		"a lost reply to Unlock can be asked again":               (*Lock).loseReplyToUnlock,
+		"the holder keeps the lock while the server is not there": (*Lock).loseServer,
 	} {
 		t.Run(name, func(t *testing.T) { run(Open(t, s), t) })
 	}
@@ -50,14 +50,15 @@ func Run(t *testing.T, s suite.Subject) {
 
 const patience = 2 * time.Minute
 
-func (l *Lock) left(t *testing.T, want int, whose string) {
+// requireLeft fails unless the server has so many keys or rows of the lock.
+func (l *Lock) requireLeft(t *testing.T, want int, whose string) {
 	t.Helper()
 	require.Equal(t, want, testenv.Must(l.Left(t.Context(), l.Name))(t), whose)
 }
 
 // lose loses the reply to the next request with a text, once it has left so many keys: what the server sends
 // first need not be the reply. Asked is how many requests with it have come.
-func (l *Lock) lose(t *testing.T, text string, keys int, then func()) (asked func() int) {
+func (l *Lock) loseReply(t *testing.T, text string, keys int, then func()) (asked func() int) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
 	t.Cleanup(cancel)
 	return l.LoseReply(text, func() {
@@ -70,8 +71,8 @@ func (l *Lock) lose(t *testing.T, text string, keys int, then func()) (asked fun
 }
 
 // A contender that does not hold the lock keeps all others out.
-func (l *Lock) lostLockAndLine(t *testing.T) {
-	l.lose(t, l.Request, 1, l.CutOff)
+func (l *Lock) loseLockAndLine(t *testing.T) {
+	l.loseReply(t, l.Request, 1, l.CutOff)
 	require.ErrorIs(t, l.Holder.Lock(t.Context()), l.ErrNoReply)
 	require.ErrorIs(t, l.Holder.Unlock(t.Context()), l.ErrNotLocked, "it does not act as the holder")
 	suite.Try(t, false, l.Next, "the server has done what was asked")
@@ -80,22 +81,22 @@ func (l *Lock) lostLockAndLine(t *testing.T) {
 }
 
 // A second Unlock says that the lock was released, and affects no other contender.
-func (l *Lock) lostUnlock(t *testing.T) {
+func (l *Lock) loseReplyToUnlock(t *testing.T) {
 	suite.Round(t, l.Holder, "a script is in the server's memory from now on")
 	require.NoError(t, l.Holder.Lock(t.Context()))
-	asked := l.lose(t, l.Release, 0, func() {})
+	asked := l.loseReply(t, l.Release, 0, func() {})
 	err := l.Holder.Unlock(t.Context())
 	require.ErrorIs(t, err, l.ErrNoReply)
 	require.NotErrorIs(t, err, l.ErrNotLocked)
 	require.True(t, asked() == 1 || !l.Once, "the lock or its client has sent it again")
 	suite.Try(t, true, l.Next)
 	require.ErrorIs(t, l.Holder.Unlock(t.Context()), l.ErrNotLocked)
-	l.left(t, 1, "the next holder's")
+	l.requireLeft(t, 1, "the next holder's")
 	require.NoError(t, l.Next.Unlock(t.Context()))
 }
 
 // The proxy plays that the server goes away and comes back.
-func (l *Lock) away(t *testing.T) {
+func (l *Lock) loseServer(t *testing.T) {
 	require.NoError(t, l.Holder.Lock(t.Context()))
 	ctx, waits := t.Context(), make(chan error, 1)
 	if l.Waits {
@@ -107,16 +108,18 @@ func (l *Lock) away(t *testing.T) {
 		go func() { waits <- l.Waiter.Lock(context.WithoutCancel(t.Context())) }()
 		require.Eventually(t, func() bool { return l.Waiter.Attempts() > 0 }, patience, time.Millisecond)
 	}
+
 	l.CutOff()
 	require.ErrorIs(t, <-waits, l.ErrNoReply, "the waiter gets an error, and does not wait on")
 	err := l.Holder.Unlock(ctx)
 	require.Error(t, err)
 	require.True(t, errors.Is(err, l.ErrNoReply) || errors.Is(err, ctx.Err()), "%v", err)
 	require.NotErrorIs(t, err, l.ErrNotLocked)
+
 	l.Heal()
-	l.left(t, 1, "the holder's")
+	l.requireLeft(t, 1, "the holder's")
 	require.NoError(t, WhileNoReply(t, l.ErrNoReply, func() error { return l.Holder.Unlock(t.Context()) }))
-	l.left(t, 0, "after Unlock")
+	l.requireLeft(t, 0, "after Unlock")
 }
 
 // Silent has each method return soon after its ctx has ended, though no answer comes, with an error that says why.
@@ -125,11 +128,12 @@ func (l *Lock) Silent(t *testing.T, why error) (unlock error) {
 	l.Silence(proxy.ToServer, proxy.ToClient)
 	defer l.Heal()
 	ends := func(name string, call func(context.Context) error) error {
-		limits := map[error]time.Duration{context.DeadlineExceeded: 50 * time.Millisecond, context.Canceled: time.Hour}
+		const soon = 50 * time.Millisecond
+		limits := map[error]time.Duration{context.DeadlineExceeded: soon, context.Canceled: time.Hour}
 		ctx, cancel := context.WithTimeout(t.Context(), limits[why])
 		defer cancel()
 		if why == context.Canceled {
-			time.AfterFunc(50*time.Millisecond, cancel)
+			time.AfterFunc(soon, cancel)
 		}
 		return Ends(t, ctx, why, name, call)
 	}

@@ -47,8 +47,7 @@ func (j *jedis) do(command ...any) any {
 //	127.0.0.1:6379> setnx dis-lock test
 //	(integer) 1
 //
-// The key has no time to live. If its holder crashes, the lock stays held, as
-// the article itself says.
+// The key has no time to live. If its holder crashes, the lock stays held, as the article itself says.
 func (j *jedis) setnxLock() bool { return j.do("setnx", "dis-lock", "test") == int64(1) }
 
 // With a time to live the case of TestBasic passes: a holder whose session expires lets the next one in.

@@ -19,9 +19,8 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// A server whose memory is full evicts keys, if it is configured to, and the lock's
-// key is one of them. With noeviction, which is the default, it refuses writes
-// instead.
+// A server whose memory is full evicts keys, if it is configured to, and the lock's key is one of them. With
+// noeviction, which is the default, it refuses writes instead.
 func TestAnEvictedKeyIsASecondHolder(t *testing.T) {
 	servers.Needs(t, "redis-server", "redis-server", "REDIS")
 	for name, policy := range map[string]string{"O7": "allkeys-lru", "O8": "noeviction"} {
@@ -32,10 +31,13 @@ func TestAnEvictedKeyIsASecondHolder(t *testing.T) {
 			a, b := redis.New(client, "order", longer), redis.New(client, "order", longer)
 			require.NoError(t, a.Lock(t.Context()))
 			e.Arrow("A->>S: SET order … NX PX: OK")
+
+			const enough = 20_000 // values of 1000 bytes, for a memory of 4 MB
 			var err error
-			for i := 0; i < 20_000 && err == nil && exists(t, client, "order"); i++ {
+			for i := 0; i < enough && err == nil && exists(t, client, "order"); i++ {
 				err = client.Set(t.Context(), fmt.Sprint("cache-", i), strings.Repeat("x", 1000), 0).Err()
 			}
+
 			held, failed := b.TryLock(t.Context())
 			if policy == "noeviction" {
 				require.True(t, goredis.HasErrorPrefix(err, "OOM"), "%v", err)
@@ -52,8 +54,7 @@ func TestAnEvictedKeyIsASecondHolder(t *testing.T) {
 	}
 }
 
-// A replica is promoted. The server answered before the replica had the key, so the
-// replica does not have it.
+// A replica is promoted. The server answered before the replica had the key, so the replica does not have it.
 func TestAReplicaThatIsPromotedGivesTwoHolders(t *testing.T) {
 	servers.Needs(t, "redis-server", "redis-server", "REDIS")
 	e := exhibit.New(t, "O9")
@@ -90,27 +91,29 @@ func TestAStoreRefusesTheLateWrite(t *testing.T) {
 			if fenced {
 				e = exhibit.New(t, "O11")
 			}
-			address, k := address(t), suite.Name()
+			address, key := address(t), suite.Name()
 			client := connect(t, address)
-			a, b := contender(client, k, longer), contender(connect(t, address), k, longer)
-			var value, seen int64 // of the resource that the lock protects; it refuses a lower token than one that it has seen
-			write := func(token, v int64) bool {
-				if token < seen {
+			a, b := contender(client, key, longer), contender(connect(t, address), key, longer)
+			var value, highest int64 // of the store that the lock protects: it refuses a lower token than it has seen
+			write := func(token, newValue int64) (done bool) {
+				if token < highest {
 					return false
 				}
-				seen, value = token, v
+				highest, value = token, newValue
 				return true
 			}
+
 			require.NoError(t, a.Lock(t.Context()))
 			read, late := value, a.Token()
 			e.Arrow("A->>S: SET stock … NX PX, INCR {stock}:holders: %d", late)
-			anHourPasses(t, client, k)
+			anHourPasses(t, client, key)
 			require.NoError(t, b.Lock(t.Context()))
 			second := b.Token()
 			e.Arrow("B->>S: SET stock … NX PX, INCR {stock}:holders: %d", second)
 			require.True(t, write(second, value+1))
 			require.Equal(t, fenced, !write(late, read+1), "the store refuses it")
 			require.EqualValues(t, 1, value, "both have read 0, and added one")
+
 			require.ErrorIs(t, a.Unlock(t.Context()), redis.ErrNotLocked)
 			require.NoError(t, b.Unlock(t.Context()))
 			require.NoError(t, a.Lock(t.Context()))

@@ -18,11 +18,10 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-const set = "\r\nset\r\n" // the command as it is on the wire
+const setOnWire = "\r\nset\r\n" // the command SET
 
 func exists(t testing.TB, client *goredis.Client, key string) bool {
-	n := testenv.Must(client.Exists(t.Context(), key).Result())(t)
-	return n == 1
+	return testenv.Must(client.Exists(t.Context(), key).Result())(t) == 1
 }
 
 // The cases of all locks.
@@ -45,7 +44,7 @@ func TestAClientThatRetriesWaitsForItself(t *testing.T) {
 	retries := goredis.NewClient(&options)
 	defer retries.Close()
 	require.NoError(t, retries.Ping(t.Context()).Err())
-	sets := line.LoseReply(set, nil)
+	sets := line.LoseReply(setOnWire, nil)
 	suite.Try(t, false, redis.New(retries, k, longer), "nobody else has asked for the lock")
 	require.Equal(t, 2, sets())
 	require.True(t, exists(t, client, k))
@@ -75,10 +74,9 @@ func redisServer(t *testing.T, dir string, settings ...string) (address string, 
 // Redis answers before the key is on a disk. The server is killed after it has
 // granted the lock, and comes back without the key.
 func TestAServerThatForgetsGivesTwoHolders(t *testing.T) {
-	for settings, second := range map[string]bool{
-		"--appendonly no": true,
-		// The cure: an fsync before each answer.
-		"--appendonly yes --appendfsync always": false,
+	for settings, forgets := range map[string]bool{
+		"--appendonly no":                       true,
+		"--appendonly yes --appendfsync always": false, // the cure: an fsync before each answer
 	} {
 		t.Run(settings, func(t *testing.T) {
 			servers.Needs(t, "redis-server", "redis-server", "REDIS")
@@ -89,7 +87,7 @@ func TestAServerThatForgetsGivesTwoHolders(t *testing.T) {
 			kill()
 
 			address, _ = redisServer(t, dir, strings.Fields(settings)...)
-			suite.Try(t, second, redis.New(connect(t, address), "order", longer))
+			suite.Try(t, forgets, redis.New(connect(t, address), "order", longer))
 			require.False(t, bubble.IsClosed(first.Lost()), "the first holder is notified; then they are not two")
 		})
 	}

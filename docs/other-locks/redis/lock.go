@@ -1,8 +1,7 @@
 // Package redis is the lock of articles B and E on Redis.
 //
-// The idea: SET with NX sets a key only if it does not exist, so the contender
-// whose SET succeeds holds the lock. Four points are easy to get wrong, and each is
-// one line here:
+// The idea: SET with NX sets a key only if it does not exist, so the contender whose SET succeeds holds the lock. Four
+// points are easy to get wrong, and each is one line here:
 //
 //   - The key has a time to live (PX), in the same command. With SETNX and
 //     nothing else the key of a holder that crashed stays (bug B3).
@@ -55,8 +54,7 @@ import (
 	"example.com/zklock/docs/other-locks/limits"
 )
 
-// ErrNotLocked is returned by Unlock when the Lock does not hold its lock: it
-// never did, or its key has expired.
+// ErrNotLocked is returned by Unlock when the Lock does not hold its lock: it never did, or its key has expired.
 var ErrNotLocked = errors.New("redis: not locked")
 
 // ErrNoReply says that the connection broke, or could not be made, before the
@@ -75,9 +73,8 @@ var (
 	compareAndRenew  = redis.NewScript(`if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) else return 0 end`)
 )
 
-// Connect opens a client of the server at an address, host:port or
-// redis://user:password@host:port/0. An error is one line, and comes within
-// seconds.
+// Connect opens a client of the server at an address, host:port or redis://user:password@host:port/0. An error is one
+// line, and comes within seconds.
 func Connect(ctx context.Context, address string) (*redis.Client, error) {
 	options := &redis.Options{Addr: address}
 	if strings.Contains(address, "://") {
@@ -145,8 +142,7 @@ func (l *Lock) Lock(ctx context.Context) error {
 	return limits.Poll(ctx, "redis: lock "+l.key, l.TryLock)
 }
 
-// TryLock takes the lock if nobody holds it. It returns false and no error only
-// if another contender holds the lock.
+// TryLock takes the lock if nobody holds it. It returns false and no error only if another contender holds the lock.
 func (l *Lock) TryLock(ctx context.Context) (bool, error) {
 	if l.held != nil {
 		return false, fmt.Errorf("redis: lock %s: this Lock holds it already: it is not reentrant", l.key)
@@ -214,14 +210,12 @@ func (h *acquisition) renew(ctx context.Context, client *redis.Client, key strin
 	}
 }
 
-// Lost is closed when the lock can no longer be trusted: its key has gone, or
-// could not be renewed for as long as it lives. It must be called while the
-// lock is held.
+// Lost is closed when the lock can no longer be trusted: its key has gone, or could not be renewed for as long as it
+// lives. It must be called while the lock is held.
 func (l *Lock) Lost() <-chan struct{} { return l.held.lost }
 
-// Unlock releases the lock. If this Lock does not hold it, Unlock returns
-// ErrNotLocked and deletes no other contender's key. After any other error the
-// lock may still be held, and is no longer renewed; Unlock can be called again.
+// Unlock releases the lock. If this Lock does not hold it, Unlock returns ErrNotLocked and deletes no other contender's
+// key. After any other error the lock may still be held, and is no longer renewed; Unlock can be called again.
 func (l *Lock) Unlock(ctx context.Context) error {
 	if l.held == nil {
 		return ErrNotLocked

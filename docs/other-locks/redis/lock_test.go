@@ -79,7 +79,7 @@ func subject(t testing.TB, contender func(client *goredis.Client, key string) su
 			"contenders get in in the order in which they came": "nobody queues",
 		},
 		CleanUp:    redis.CleanUp,
-		ErrNoReply: redis.ErrNoReply, Request: set, Release: "\r\nevalsha\r\n", Once: true,
+		ErrNoReply: redis.ErrNoReply, Request: setOnWire, Release: "\r\nevalsha\r\n", Once: true,
 		Left: func(ctx context.Context, name string) (int, error) {
 			n, err := direct.Exists(ctx, name).Result()
 			return int(n), err

@@ -19,18 +19,20 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// lossy opens the database directly and by way of a proxy.
-func lossy(t *testing.T) (line *proxy.Proxy, db, client *database.DB) {
+// openWithLine opens the database directly, and by way of a line that the test can break.
+func openWithLine(t *testing.T) (line *proxy.Proxy, db, client *database.DB) {
 	spec := databasetest.Spec(t)
 	line, via := databasetest.Via(t, spec)
 	return line, open(t, spec, 4), open(t, via, 8)
 }
 
+// write writes a text into the row of a lock, in the transaction of its holder.
 func write(t testing.TB, db *database.DB, holder *sqlforupdate.Lock, name, text string) error {
 	_, err := holder.Tx().ExecContext(t.Context(), db.Bind("UPDATE zklock_forupdate SET description = ? WHERE name = ?"), text, name)
 	return err
 }
 
+// written returns the text that is committed in the row of a lock.
 func written(t testing.TB, db *database.DB, name string) string {
 	var text sql.NullString
 	require.NoError(t, db.Row(t.Context(), "SELECT description FROM zklock_forupdate WHERE name = ?", name).Scan(&text))
@@ -44,27 +46,28 @@ func TestNothingIsLeftBehindAtAnyInstant(t *testing.T) {
 // The holder sees the same error whether its COMMIT came and the reply was lost, or the connection broke before, as in
 // the next test: ErrNotLocked, which is certain, and ErrNoReply, so that what it wrote may be there or not.
 func TestALostReplyToTheCommitLeavesTheWriteInDoubt(t *testing.T) {
-	line, db, client := lossy(t)
+	line, db, client := openWithLine(t)
 	name := suite.Name()
 	l, next := sqlforupdate.New(client, name), sqlforupdate.New(db, name)
 	require.NoError(t, l.Lock(t.Context()))
 	require.NoError(t, write(t, client, l, name, "new"))
+
 	commits := line.LoseReply("COMMIT", nil)
 	err := l.Unlock(t.Context())
 	require.ErrorIs(t, err, sqlforupdate.ErrNotLocked)
 	require.ErrorIs(t, err, database.ErrNoReply)
 	require.Equal(t, 1, commits())
+
 	require.NoError(t, next.Lock(t.Context()), "nobody holds it")
 	require.Equal(t, "new", written(t, db, name))
 	require.NoError(t, next.Unlock(t.Context()))
 }
 
-// The server goes away and comes back. The proxy plays that: it ends all
-// connections and refuses new ones, while the database itself runs on. As in a true
-// restart all transactions are over, so the holder has lost the lock and can
+// The server goes away and comes back. The proxy plays that: it ends all connections and refuses new ones, while the
+// database itself runs on. As in a true restart all transactions are over, so the holder has lost the lock and can
 // write nothing more with it: the transaction is its fencing token (bug E1).
 func TestTheHolderLosesTheLockWhenTheServerGoesAway(t *testing.T) {
-	line, db, client := lossy(t)
+	line, db, client := openWithLine(t)
 	name := suite.Name()
 	holder, waiter := sqlforupdate.New(client, name), sqlforupdate.New(client, name)
 	require.NoError(t, holder.Lock(t.Context()))
@@ -94,20 +97,16 @@ func TestARowThatWasDeletedIsMadeAgain(t *testing.T) {
 	db, name := withRows(t), suite.Name()
 	l := sqlforupdate.New(db, name)
 	suite.Round(t, l)
-	tidy := func(exec func(ctx context.Context, query string, args ...any) (sql.Result, error), queries ...string) {
-		for _, query := range queries {
-			testenv.Must(exec(t.Context(), db.Bind(query), name))(t)
-		}
-	}
-	const remove = "DELETE FROM zklock_forupdate WHERE name = ?"
-	tidy(db.ExecContext, remove)
+	const remove, insert = "DELETE FROM zklock_forupdate WHERE name = ?", "INSERT INTO zklock_forupdate (name) VALUES (?)"
+	testenv.Must(db.Exec(t.Context(), remove, name))(t)
 	suite.Round(t, l)
-	tidy(db.ExecContext, remove)
+	testenv.Must(db.Exec(t.Context(), remove, name))(t)
 	suite.Try(t, true, l, "nobody holds it")
 	require.NoError(t, l.Unlock(t.Context()))
 
 	tx := testenv.Must(db.BeginTx(t.Context(), nil))(t)
-	tidy(tx.ExecContext, remove, "INSERT INTO zklock_forupdate (name) VALUES (?)")
+	testenv.Must(tx.ExecContext(t.Context(), db.Bind(remove), name))(t)
+	testenv.Must(tx.ExecContext(t.Context(), db.Bind(insert), name))(t)
 	got := bubble.Aside(func() error { return l.Lock(t.Context()) })
 	require.Eventually(t, func() bool { return waiting(t, db, name) == 1 }, 2*time.Minute, 10*time.Millisecond)
 	require.NoError(t, tx.Commit())
@@ -136,25 +135,27 @@ func TestCallsOnASilentLineEndWithTheirContext(t *testing.T) {
 // that ends a connection. The server cannot see that, and keeps the row locked until
 // the connection is closed. With a limit on the idle time of a transaction it rolls back.
 func TestAMachineThatVanishesHoldsTheRow(t *testing.T) {
-	line, db, client := lossy(t)
+	line, db, client := openWithLine(t)
 	e := exhibit.New(t, "O6")
 	name := suite.Name()
-	const lock = "SELECT … FOR UPDATE"
-	b := sqlforupdate.New(db, name)
-	for _, idle := range []string{"", map[database.Kind]string{
+	const lock, noLimit = "SELECT … FOR UPDATE", ""
+	oneSecond := map[database.Kind]string{
 		database.PostgreSQL: "SET idle_in_transaction_session_timeout = '1s'",
 		database.MariaDB:    "SET SESSION idle_transaction_timeout = 1",
-	}[db.Kind]} {
+	}[db.Kind]
+	b := sqlforupdate.New(db, name)
+	for _, setLimit := range []string{noLimit, oneSecond} {
 		a := sqlforupdate.New(client, name)
 		require.NoError(t, a.Lock(t.Context()))
 		e.Arrow("A->>S: %s: ok", lock)
-		if idle != "" {
-			testenv.Must(a.Tx().Exec(idle))(t)
+		if setLimit != noLimit {
+			testenv.Must(a.Tx().Exec(setLimit))(t)
 			e.Arrow("A->>S: a limit on idle transactions: 1 s")
 		}
+
 		line.Silence(proxy.ToServer, proxy.ToClient)
 		e.Arrow("B->>S: %s", lock)
-		if idle == "" {
+		if setLimit == noLimit {
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 			require.ErrorIs(t, b.Lock(ctx), context.DeadlineExceeded)
 			cancel()

@@ -37,55 +37,83 @@ func ask(tx *sql.Tx, query string) string {
 	return answer
 }
 
+// These are the lines of a diagram that a play needs. A request has its answer behind a colon, or waits.
 var (
-	request = regexp.MustCompile(`(\w)->>S: ([^:\n]+)(?:: (.+))?`)
-	reply   = regexp.MustCompile(`S-->>(\w): (.+)`)
-	total   = regexp.MustCompile(`the count is (\d+)`)
-	row     = regexp.MustCompile(`'(\w+)'`)
+	requestArrow = regexp.MustCompile(`(\w)->>S: ([^:\n]+)(?:: (.+))?`)
+	replyArrow   = regexp.MustCompile(`S-->>(\w): (.+)`)
+	countNote    = regexp.MustCompile(`the count is (\d+)`)
+	rowName      = regexp.MustCompile(`'(\w+)'`)
 )
+
+// A diagramPlay plays the diagram of an exhibit on a server.
+type diagramPlay struct {
+	*testing.T
+	db      *database.DB
+	level   sql.IsolationLevel
+	own     string                   // the names of its rows begin with this
+	clients map[string]*sql.Tx       // by the names in the diagram
+	waits   map[string]<-chan string // of the clients that wait, the answers to come
+	seen    []string                 // answers of which the page has two, one for each client
+}
 
 // play plays an exhibit as the page has it: each arrow is a statement, with the server's answer to it; one without an
 // answer waits. The names of the rows are the test's own.
 func play(t *testing.T, name string, level sql.IsolationLevel, kinds ...database.Kind) {
-	db, own := databasetest.On(t, 8, kinds...), suite.Name()
-	require.NoError(t, db.CreateTable(t.Context(), "zklock_exhibit", "id {name} NOT NULL PRIMARY KEY, value INTEGER NOT NULL"))
+	p := &diagramPlay{T: t, db: databasetest.On(t, 8, kinds...), level: level, own: suite.Name(),
+		clients: make(map[string]*sql.Tx), waits: make(map[string]<-chan string)}
+	const columns = "id {name} NOT NULL PRIMARY KEY, value INTEGER NOT NULL"
+	require.NoError(t, p.db.CreateTable(t.Context(), "zklock_exhibit", columns))
 	for _, row := range []string{"-lock", "-stock"} {
-		testenv.Must(db.Exec(t.Context(), "INSERT INTO zklock_exhibit (id, value) VALUES (?, 0)", own+row))(t)
+		testenv.Must(p.db.Exec(t.Context(), "INSERT INTO zklock_exhibit (id, value) VALUES (?, 0)", p.own+row))(t)
 	}
-	clients, waits := make(map[string]*sql.Tx), make(map[string]<-chan string)
-	var seen []string // answers of which the page has two, one for each client
-	check := func(line, want, got string) {
-		if !strings.Contains(want, " or ") {
-			require.Equal(t, want, got, line)
-			return
-		}
-		require.Contains(t, want, strings.TrimPrefix(got, "error "), line)
-		require.NotContains(t, seen, got, line)
-		seen = append(seen, got)
-	}
+
 	for _, line := range exhibit.Lines(t, name) {
-		if m := total.FindStringSubmatch(line); m != nil {
-			var count string
-			require.NoError(t, db.Row(t.Context(), "SELECT value FROM zklock_exhibit WHERE id = ?", own+"-stock").Scan(&count))
-			require.Equal(t, m[1], count, line)
-		} else if m := reply.FindStringSubmatch(line); m != nil {
-			check(line, m[2], <-waits[m[1]])
-		} else if m := request.FindStringSubmatch(line); m != nil && m[2] == "BEGIN" {
-			tx := testenv.Must(db.BeginTx(t.Context(), &sql.TxOptions{Isolation: level}))(t)
-			t.Cleanup(func() { tx.Rollback() })
-			clients[m[1]] = tx
-		} else if m != nil {
-			tx, query, got := clients[m[1]], row.ReplaceAllString(m[2], "'"+own+"-${1}'"), make(chan string, 1)
-			go func() { got <- ask(tx, query) }()
-			if m[3] != "" {
-				check(line, m[3], <-got)
-				continue
-			}
-			require.Eventually(t, func() bool { return databasetest.Running(t, db, "%zklock_exhibit%", true) > 0 },
-				2*time.Minute, 10*time.Millisecond, line)
-			waits[m[1]] = got
+		if m := countNote.FindStringSubmatch(line); m != nil {
+			p.requireCount(line, m[1])
+		} else if m := replyArrow.FindStringSubmatch(line); m != nil {
+			client, want := m[1], m[2]
+			p.requireAnswer(line, want, <-p.waits[client])
+		} else if m := requestArrow.FindStringSubmatch(line); m != nil {
+			p.request(line, m[1], m[2], m[3])
 		}
 	}
+}
+
+// request sends a statement of a client. If the diagram has no answer to it, the statement must wait.
+func (p *diagramPlay) request(line, client, statement, want string) {
+	if statement == "BEGIN" {
+		tx := testenv.Must(p.db.BeginTx(p.Context(), &sql.TxOptions{Isolation: p.level}))(p)
+		p.Cleanup(func() { tx.Rollback() })
+		p.clients[client] = tx
+		return
+	}
+	tx, answer := p.clients[client], make(chan string, 1)
+	query := rowName.ReplaceAllString(statement, "'"+p.own+"-${1}'")
+	go func() { answer <- ask(tx, query) }()
+	if want != "" {
+		p.requireAnswer(line, want, <-answer)
+		return
+	}
+	waits := func() bool { return databasetest.Running(p, p.db, "%zklock_exhibit%", true) > 0 }
+	require.Eventually(p, waits, 2*time.Minute, 10*time.Millisecond, line)
+	p.waits[client] = answer
+}
+
+// requireAnswer compares an answer of the server with the diagram's. Where that has two, "x or y", each client gets one.
+func (p *diagramPlay) requireAnswer(line, want, got string) {
+	if !strings.Contains(want, " or ") {
+		require.Equal(p, want, got, line)
+		return
+	}
+	require.Contains(p, want, strings.TrimPrefix(got, "error "), line)
+	require.NotContains(p, p.seen, got, line)
+	p.seen = append(p.seen, got)
+}
+
+func (p *diagramPlay) requireCount(line, want string) {
+	var count string
+	require.NoError(p, p.db.Row(p.Context(), "SELECT value FROM zklock_exhibit WHERE id = ?", p.own+"-stock").Scan(&count))
+	require.Equal(p, want, count, line)
 }
 
 // MariaDB at REPEATABLE READ, its default: the lock excludes, and the read under it
@@ -110,8 +138,7 @@ func TestAMissingRowAtRepeatableReadIsADeadlock(t *testing.T) {
 	play(t, "O4", sql.LevelRepeatableRead, database.MariaDB)
 }
 
-// At READ COMMITTED, and on PostgreSQL at both levels, nothing is locked: the
-// insert decides.
+// At READ COMMITTED, and on PostgreSQL at both levels, nothing is locked: the insert decides.
 func TestAMissingRowLocksNothing(t *testing.T) {
 	play(t, "O5", sql.LevelReadCommitted, database.PostgreSQL, database.MariaDB)
 	t.Run("PostgreSQL at REPEATABLE READ", func(t *testing.T) { play(t, "O5", sql.LevelRepeatableRead, database.PostgreSQL) })

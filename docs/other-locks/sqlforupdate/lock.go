@@ -1,40 +1,32 @@
 // Package sqlforupdate is article B's pessimistic lock: SELECT … FOR UPDATE.
 //
-// The idea: a transaction that reads a row FOR UPDATE locks the row until it
-// ends. All other transactions that do the same wait, in the server, and the
-// server wakes the next one. So nobody polls, and a crash releases the lock:
-// the connection breaks and the server rolls the transaction back.
+// The idea: a transaction that reads a row FOR UPDATE locks the row until it ends. All other transactions that do the
+// same wait, in the server, and the server wakes the next one. So nobody polls, and a crash releases the lock: the
+// connection breaks and the server rolls the transaction back.
 //
-// Why autocommit must be off: with autocommit each statement is a transaction
-// by itself, so the lock ends with the very SELECT that has taken it, and two
-// clients are inside. BeginTx is what turns it off here, for one transaction.
+// Why autocommit must be off: with autocommit each statement is a transaction by itself, so the lock ends with the very
+// SELECT that has taken it, and two clients are inside. BeginTx is what turns it off here, for one transaction.
 // TestWithAutocommitTheLockEndsWithItsStatement forces it.
 //
-// Row or table: the row must exist, or there is nothing to lock, so New's
-// contenders insert it first. And the condition must find it by an index. On
-// MariaDB with its default isolation, REPEATABLE READ, a search
-// without an index locks every row that it reads, which is the article's
-// table lock. With READ COMMITTED, which package database sets, and on
+// Row or table: the row must exist, or there is nothing to lock, so New's contenders insert it first. And the condition
+// must find it by an index. On MariaDB with its default isolation, REPEATABLE READ, a search without an index locks
+// every row that it reads, which is the article's table lock. With READ COMMITTED, which package database sets, and on
 // PostgreSQL, only the rows that match stay locked.
 //
-// Error 1205: a waiter of MariaDB gives up after innodb_lock_wait_timeout, 50 s
-// by default. It ends the statement, not the transaction: whatever that has
-// locked before stays locked. So Lock rolls back and tries again, until ctx ends.
-// The limit here is the statement's own, WAIT n, and no longer than ctx lives.
-// PostgreSQL waits without end by default; SET LOCAL lock_timeout ends that, and
-// ends with the transaction: until Unlock a statement of the holder's own that
+// Error 1205: a waiter of MariaDB gives up after innodb_lock_wait_timeout, 50 s by default. It ends the statement, not
+// the transaction: whatever that has locked before stays locked. So Lock rolls back and tries again, until ctx ends.
+// The limit here is the statement's own, WAIT n, and no longer than ctx lives. PostgreSQL waits without end by default;
+// SET LOCAL lock_timeout ends that, and ends with the transaction: until Unlock a statement of the holder's own that
 // waits for another row for 20 s fails, too.
 //
-// A waiter that gives up: PostgreSQL ends its statement when the client asks for
-// that, and pgx does. MariaDB does not notice that a client has gone until it
-// answers, so the statement would wait on and keep one of the server's connections,
-// of which there are 151. Package database sends KILL QUERY.
+// A waiter that gives up: PostgreSQL ends its statement when the client asks for that, and pgx does. MariaDB does not
+// notice that a client has gone until it answers, so the statement would wait on and keep one of the server's
+// connections, of which there are 151. Package database sends KILL QUERY.
 //
 // The row may be deleted, by a job that tidies up: the next Lock makes it again.
 //
-// SQLite has no FOR UPDATE and no row locks. BEGIN IMMEDIATE is its nearest
-// counterpart: it locks the whole database for all writers. And its waiters
-// poll: they sleep up to 100 ms between two looks.
+// SQLite has no FOR UPDATE and no row locks. BEGIN IMMEDIATE is its nearest counterpart: it locks the whole database
+// for all writers. And its waiters poll: they sleep up to 100 ms between two looks.
 //
 // Cost: 3 statements an acquisition on MariaDB, 4 on PostgreSQL and SQLite, with any number of
 // waiters; 1 attempt, unless a wait reaches its limit.
@@ -85,8 +77,7 @@ func Prepare(ctx context.Context, db *database.DB) error {
 	return db.CreateTable(ctx, "zklock_forupdate", "name {name} NOT NULL PRIMARY KEY, description VARCHAR(64)")
 }
 
-// A Lock is one contender for a named lock. It is for one goroutine at a time,
-// and can be used again after Unlock.
+// A Lock is one contender for a named lock. It is for one goroutine at a time, and can be used again after Unlock.
 type Lock struct {
 	db       *database.DB
 	name     string
@@ -131,14 +122,12 @@ func (l *Lock) failed(ctx context.Context, err error) error {
 	return fmt.Errorf("sqlforupdate: lock %s: %w", l.name, database.Explain(ctx, err))
 }
 
-// TryLock takes the lock if nobody holds it. It returns false and no error only
-// if another contender holds the lock.
+// TryLock takes the lock if nobody holds it. It returns false and no error only if another contender holds the lock.
 func (l *Lock) TryLock(ctx context.Context) (bool, error) {
 	return l.attempt(ctx, 0)
 }
 
-// attempt begins a transaction that holds the lock. With limit 0 it does not
-// wait.
+// attempt begins a transaction that holds the lock. With limit 0 it does not wait.
 func (l *Lock) attempt(ctx context.Context, limit time.Duration) (held bool, err error) {
 	l.attempts.Add(1)
 	if l.tx != nil {
@@ -183,9 +172,8 @@ func (l *Lock) attempt(ctx context.Context, limit time.Duration) (held bool, err
 	return true, nil
 }
 
-// begin begins a transaction and locks the row in it. The limit of the wait is
-// the statement's or the transaction's: the connection goes back to the pool, and
-// another user must not find a limit there. If begin returns an error and a
+// begin begins a transaction and locks the row in it. The limit of the wait is the statement's or the transaction's:
+// the connection goes back to the pool, and another user must not find a limit there. If begin returns an error and a
 // transaction, that must be rolled back.
 func (l *Lock) begin(ctx context.Context, conn *sql.Conn, limit time.Duration) (*sql.Tx, error) {
 	if l.db.Kind == database.SQLite {
@@ -214,8 +202,7 @@ func (l *Lock) begin(ctx context.Context, conn *sql.Conn, limit time.Duration) (
 	return tx, tx.QueryRowContext(ctx, l.db.Bind(query), l.name).Scan(&name)
 }
 
-// beginImmediate is begin on SQLite. The limit is the connection's, so it is set
-// back.
+// beginImmediate is begin on SQLite. The limit is the connection's, so it is set back.
 func (l *Lock) beginImmediate(ctx context.Context, conn *sql.Conn, limit time.Duration) (*sql.Tx, error) {
 	set := func(ctx context.Context, limit time.Duration) error {
 		l.db.Count(1)
@@ -247,12 +234,10 @@ func (l *Lock) insert(ctx context.Context) error {
 	return err
 }
 
-// Unlock releases the lock: it commits the transaction. If this Lock does not
-// hold the lock, Unlock returns ErrNotLocked. After any error the lock is not
-// held, and what was written through Tx is lost; unless the error wraps
-// database.ErrNoReply, too: then it may have been committed. If ctx ends before the
-// answer comes, Unlock closes the connection; the server holds the row until it
-// notices that.
+// Unlock releases the lock: it commits the transaction. If this Lock does not hold the lock, Unlock returns
+// ErrNotLocked. After any error the lock is not held, and what was written through Tx is lost; unless the error wraps
+// database.ErrNoReply, too: then it may have been committed. If ctx ends before the answer comes, Unlock closes the
+// connection; the server holds the row until it notices that.
 func (l *Lock) Unlock(ctx context.Context) error {
 	if l.tx == nil {
 		return ErrNotLocked

@@ -18,6 +18,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
+// open opens a database with the lock's table, and so many connections.
 func open(t testing.TB, spec string, conns int) *database.DB {
 	db := databasetest.Open(t, spec, conns)
 	require.NoError(t, sqlforupdate.Prepare(t.Context(), db))
@@ -29,8 +30,8 @@ func withRows(t testing.TB) *database.DB {
 	return open(t, databasetest.On(t, 0, database.PostgreSQL, database.MariaDB).Spec, 8)
 }
 
-// kill ends the connection of a holder, from another one. On SQLite, which has none, it ends the transaction.
-func kill(t testing.TB, spec string, holder *sqlforupdate.Lock) {
+// endConnection ends the connection of a holder, from another one. On SQLite, which has none, it ends the transaction.
+func endConnection(t testing.TB, spec string, holder *sqlforupdate.Lock) {
 	if database.IsSQLite(spec) {
 		require.NoError(t, holder.Tx().Rollback())
 		return
@@ -56,7 +57,7 @@ func subject(t testing.TB, contender func(db *database.DB, name string) suite.Lo
 		Server: spec, Via: databasetest.Via, Statement: databasetest.Statement(spec),
 		ErrNotLocked: sqlforupdate.ErrNotLocked,
 		Expire: func(t testing.TB, _ string, holder suite.Lock) {
-			kill(t, spec, holder.(*sqlforupdate.Lock))
+			endConnection(t, spec, holder.(*sqlforupdate.Lock))
 		},
 		Without: map[string]string{
 			"contenders get in in the order in which they came": "the server wakes waiters in an order that it does not promise",
@@ -119,8 +120,7 @@ func TestASessionLockBehindPgbouncerExcludesNobody(t *testing.T) {
 	}
 }
 
-// A waiter whose attempt has reached its limit, error 1205, asks again, and
-// what its transaction had is given back.
+// A waiter whose attempt has reached its limit, error 1205, asks again, and what its transaction had is given back.
 func TestAWaiterThatReachesTheLimitAsksAgain(t *testing.T) {
 	db := open(t, databasetest.Spec(t), 4)
 	name := suite.Name()
@@ -137,58 +137,58 @@ func TestAWaiterThatReachesTheLimitAsksAgain(t *testing.T) {
 	require.NoError(t, b.Unlock(t.Context()))
 }
 
-// All connections wait for the lock, and the holder needs one for its work. The
-// ctx of the work is what ends it here.
+// All connections wait for the lock, and the holder needs one for its work. The ctx of the work is what ends it here.
 func TestAPoolFullOfWaitersStopsAHolderThatNeedsAnotherConnection(t *testing.T) {
 	db := open(t, databasetest.Spec(t), 3)
 	name := suite.Name()
 	holder := sqlforupdate.New(db, name)
 	require.NoError(t, holder.Lock(t.Context()))
-	got := make(chan error, 2)
-	for range 2 {
+	got := make(chan error, 2) // two waiters, which with the holder have all connections
+	for range cap(got) {
 		waiter := sqlforupdate.New(db, name)
 		go func() { got <- errors.Join(waiter.Lock(context.Background()), waiter.Unlock(context.Background())) }()
 	}
-	require.Eventually(t, func() bool { // once both wait
+	poolIsFull := func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
-		_, err := db.ExecContext(ctx, "SELECT 1")
-		return errors.Is(err, context.DeadlineExceeded)
-	}, 2*time.Minute, time.Millisecond, "a connection is free")
-	// On the connection that it has it can work.
+		return errors.Is(testenv.Err(db.ExecContext(ctx, "SELECT 1")), context.DeadlineExceeded)
+	}
+	require.Eventually(t, poolIsFull, 2*time.Minute, time.Millisecond, "a connection is free")
+
+	// On the connection that it has, the holder can work.
 	testenv.Must(holder.Tx().ExecContext(t.Context(), "SELECT 1"))(t)
 	require.NoError(t, holder.Unlock(t.Context()))
 	require.NoError(t, <-got)
 	require.NoError(t, <-got)
 }
 
-// A condition that no index serves locks every row on MariaDB with its default
-// isolation: the article's table lock. With READ COMMITTED, and on PostgreSQL,
-// it locks the rows that match.
+// A condition that no index serves locks every row on MariaDB with its default isolation: the article's table lock.
+// With READ COMMITTED, and on PostgreSQL, it locks the rows that match.
 func TestARowOrTheTable(t *testing.T) {
 	db := withRows(t)
 	mine, other := suite.Name()+"-mine", suite.Name()+"-other"
 	for _, n := range []string{mine, other} {
 		testenv.Must(db.Exec(t.Context(), "INSERT INTO zklock_forupdate (name, description) VALUES (?, ?)", n, n))(t)
 	}
+	const indexed, notIndexed = "name = ?", "description = ?"
 	for _, c := range []struct {
-		isolation sql.IsolationLevel
-		condition string
-		table     bool
+		isolation  sql.IsolationLevel
+		condition  string
+		locksTable bool
 	}{
-		{sql.LevelReadCommitted, "name = ?", false},
-		{sql.LevelReadCommitted, "description = ?", false},
-		{sql.LevelRepeatableRead, "name = ?", false},
-		{sql.LevelRepeatableRead, "description = ?", db.Kind == database.MariaDB},
+		{sql.LevelReadCommitted, indexed, false},
+		{sql.LevelReadCommitted, notIndexed, false},
+		{sql.LevelRepeatableRead, indexed, false},
+		{sql.LevelRepeatableRead, notIndexed, db.Kind == database.MariaDB},
 	} {
 		t.Run(fmt.Sprintf("%v, %s", c.isolation, c.condition), func(t *testing.T) {
 			tx := testenv.Must(db.BeginTx(t.Context(), &sql.TxOptions{Isolation: c.isolation}))(t)
 			defer tx.Rollback()
-			var found string
-			require.NoError(t, tx.QueryRow(db.Bind("SELECT name FROM zklock_forupdate WHERE "+c.condition+" FOR UPDATE"), mine).Scan(&found))
+			query := db.Bind("SELECT name FROM zklock_forupdate WHERE " + c.condition + " FOR UPDATE")
+			require.NoError(t, tx.QueryRow(query, mine).Scan(new(string)))
 			l := sqlforupdate.New(db, other)
 			held := testenv.Must(l.TryLock(t.Context()))(t)
-			require.Equal(t, !c.table, held, "the lock of another row")
+			require.Equal(t, !c.locksTable, held, "the lock of another row")
 			if held {
 				require.NoError(t, l.Unlock(t.Context()))
 			}

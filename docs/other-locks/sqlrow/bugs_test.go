@@ -17,10 +17,9 @@ import (
 //	insert into myLock(method_name,desc) values ('分布式','分布式锁');
 //	delete from myLock where method_name = 分布式
 //
-// The row has no owner, and delete checks nothing: a client that failed to
-// lock and unlocks in a finally, as the articles do, deletes the holder's row.
-// And a row has no expiry: if the holder crashes, the row stays, as the
-// article itself says.
+// The row has no owner, and delete checks nothing: a client that failed to lock and unlocks in a finally, as the
+// articles do, deletes the holder's row. And a row has no expiry: if the holder crashes, the row stays, as the article
+// itself says.
 type rowLock struct {
 	db     *database.DB
 	method string
@@ -50,9 +49,8 @@ func (l *rowLock) unlock() {
 func TestBugB2_AnybodyMayDeleteTheRowAndItHasNoExpiry(t *testing.T) {
 	bugs.Example("B2").HappensOff(t, i18n.Text("database"), func(s *bugs.Script) {
 		db := databasetest.Open(s, database.Embedded, 0)
-		_, err := db.Exec(s.Context(), `create table myLock(id integer primary key autoincrement,
-			method_name varchar(64) not null unique, desc varchar(1024) not null)`)
-		require.NoError(s, err)
+		testenv.Must(db.Exec(s.Context(), `create table myLock(id integer primary key autoincrement,
+			method_name varchar(64) not null unique, desc varchar(1024) not null)`))(s)
 		a, b, c := &rowLock{db, "order", "A", s}, &rowLock{db, "order", "B", s}, &rowLock{db, "order", "C", s}
 
 		require.True(s, a.lock())

@@ -62,10 +62,9 @@ func TestAnUnlockWhoseCtxEndsCanBeAskedAgain(t *testing.T) {
 	}
 }
 
-// On the night when summer time ends, a clock of local time shows the hour from two to
-// three twice. A row that was made in the first one would live for an hour more,
-// and one that was made in the second could be taken for expired by a client of
-// another zone.
+// On the night when summer time ends, a clock of local time shows the hour from two to three twice. A row that was made
+// in the first one would live for an hour more, and one that was made in the second could be taken for expired by a
+// client of another zone.
 func TestTheDatabasesTimeDoesNotGoBackWhenSummerTimeEnds(t *testing.T) {
 	db := databasetest.On(t, 0, database.MariaDB) // only it computes with local time
 	conn := testenv.Must(db.Conn(t.Context()))(t)

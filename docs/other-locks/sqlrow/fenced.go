@@ -7,10 +7,9 @@ import (
 	"example.com/zklock/docs/other-locks/database"
 )
 
-// NewFenced is New for a lock whose holders have a Token. An acquisition is one
-// transaction of 4 statements: begin, insert the row, count one more holder, commit.
-// So a holder that came later has a higher number: its insert waits
-// for the commit of the one before.
+// NewFenced is New for a lock whose holders have a Token. An acquisition is one transaction of 4 statements: begin,
+// insert the row, count one more holder, commit. So a holder that came later has a higher number: its insert waits for
+// the commit of the one before.
 func NewFenced(db *database.DB, name string, ttl time.Duration) *Lock {
 	l := New(db, name, ttl)
 	l.fenced = true

@@ -1,9 +1,8 @@
 // Package sqlrow is article B's first lock: a row with a unique key.
 //
-// The idea: a table can hold only one row with a given key, so the contender
-// whose insert succeeds holds the lock, and deletes the row to release it. The
-// article names four faults of it and four remedies. This lock has three of
-// the remedies:
+// The idea: a table can hold only one row with a given key, so the contender whose insert succeeds holds the lock, and
+// deletes the row to release it. The article names four faults of it and four remedies. This lock has three of the
+// remedies:
 //
 //   - "The database is a single point": the article copies two databases to
 //     each other. That gives the lock to two holders, because each database
@@ -68,8 +67,7 @@ var (
 
 // Prepare creates the tables unless they exist.
 func Prepare(ctx context.Context, db *database.DB) error {
-	// The key is the article's uidx_method_name. times and expires are what its
-	// remedies add.
+	// The key is the article's uidx_method_name. times and expires are what its remedies add.
 	err := db.CreateTable(ctx, "zklock_row", `
 		method_name {name}      NOT NULL PRIMARY KEY,
 		owner       VARCHAR(64) NOT NULL,
@@ -82,8 +80,7 @@ func Prepare(ctx context.Context, db *database.DB) error {
 	return db.CreateTable(ctx, "zklock_holders", "name {name} NOT NULL PRIMARY KEY, holders BIGINT NOT NULL")
 }
 
-// A Lock is one contender for a named lock. It is for one goroutine at a time,
-// and can be used again after Unlock.
+// A Lock is one contender for a named lock. It is for one goroutine at a time, and can be used again after Unlock.
 type Lock struct {
 	db       *database.DB
 	name     string
@@ -115,9 +112,8 @@ func (l *Lock) Lock(ctx context.Context) error {
 // false and no error only if another contender holds the lock.
 func (l *Lock) TryLock(ctx context.Context) (bool, error) { return l.attempt(ctx, true) }
 
-// attempt inserts the row. If a row is there it may have expired: an attempt of Lock
-// looks for such rows once a second, and one that is the last looks each time, and
-// inserts again also if another contender has deleted the row meanwhile.
+// attempt inserts the row. If a row is there it may have expired: an attempt of Lock looks for such rows once a second,
+// and one that is the last looks each time, and inserts again also if another contender has deleted the row meanwhile.
 func (l *Lock) attempt(ctx context.Context, last bool) (bool, error) {
 	l.attempts.Add(1)
 	if l.times > 0 {
@@ -153,8 +149,7 @@ func (l *Lock) insert(ctx context.Context) (bool, error) {
 	case database.IsDuplicate(err), database.IsDeadlock(err):
 		return false, nil
 	}
-	// The row may be there all the same: the reply was lost, or ctx ended after
-	// the statement was sent.
+	// The row may be there all the same: the reply was lost, or ctx ended after the statement was sent.
 	if !database.IsAnswer(err) {
 		limits.CleanUp(ctx, cleanUp, func(ctx context.Context) {
 			l.db.Exec(ctx, "DELETE FROM zklock_row WHERE method_name = ? AND owner = ?", l.name, owner)
@@ -177,10 +172,9 @@ func (l *Lock) again(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// Unlock releases the lock, if it was locked once; otherwise it counts down. If
-// this Lock does not hold the lock, Unlock returns ErrNotLocked and deletes no
-// other contender's row. After any other error the lock may still be held, and
-// Unlock can be called again.
+// Unlock releases the lock, if it was locked once; otherwise it counts down. If this Lock does not hold the lock,
+// Unlock returns ErrNotLocked and deletes no other contender's row. After any other error the lock may still be held,
+// and Unlock can be called again.
 func (l *Lock) Unlock(ctx context.Context) error {
 	var rows int64
 	var err error
@@ -207,8 +201,7 @@ func (l *Lock) lost() error {
 	return fmt.Errorf("%w: the row of %s has expired", ErrNotLocked, l.name)
 }
 
-// Sweep is the article's timed job: it deletes all rows that have expired, and
-// returns how many there were.
+// Sweep is the article's timed job: it deletes all rows that have expired, and returns how many there were.
 func Sweep(ctx context.Context, db *database.DB) (rows int64, err error) {
 	rows, err = db.Exec(ctx, "DELETE FROM zklock_row WHERE expires <= {now}")
 	if err != nil && !database.IsDeadlock(err) {

@@ -19,6 +19,7 @@ import (
 // longer is a time to live that no test reaches.
 const longer = time.Hour / 2
 
+// open opens a database with the lock's table.
 func open(t testing.TB, spec string) *database.DB {
 	db := databasetest.Open(t, spec, 0)
 	require.NoError(t, sqlrow.Prepare(t.Context(), db))
@@ -84,6 +85,7 @@ func TestATableRefusesTheLateWrite(t *testing.T) {
 		e.Arrow("%s->>S: UPDATE store SET value = 1, token = %d WHERE token <= %[2]d: %d rows", client, token, rows)
 		return rows
 	}
+
 	require.NoError(t, a.Lock(t.Context()))
 	late := a.Token()
 	e.Arrow("A->>S: INSERT the lock's row, UPDATE the count of holders: %d", late)
@@ -139,8 +141,7 @@ func (a article) lock(db *database.DB, name string) suite.Lock {
 	return l
 }
 
-// Each of the article's faults fails by the name of its case, and the lock with
-// the remedy for that passes the case.
+// Each of the article's faults fails by the name of its case, and the lock with the remedy for that passes the case.
 func TestTheArticlesFaultsFailByName(t *testing.T) {
 	const expiry, notLocked = "a holder whose session expires lets the next one in", "returns no error, though the lock is not held"
 	for _, c := range []struct {

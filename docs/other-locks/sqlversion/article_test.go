@@ -83,9 +83,8 @@ func (s session) refused(code int, statement string) {
 	require.Equal(s.t, fmt.Sprint(code), database.Code(err), "%s: %v", statement, err)
 }
 
-// The article says that two clients that buy at once leave 19 of 20. Its statement
-// subtracts on the server, and leaves 18, which is right. Its mistake is
-// another thing: the last piece is sold twice, and the stock is −1.
+// The article says that two clients that buy at once leave 19 of 20. Its statement subtracts on the server, and leaves
+// 18, which is right. Its mistake is another thing: the last piece is sold twice, and the stock is −1.
 func TestTheArticlesUpdateLosesNothingAndSellsTooMuch(t *testing.T) {
 	e := exhibit.New(t, "O10")
 	both := sessions(t, 2)

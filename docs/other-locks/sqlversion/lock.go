@@ -1,13 +1,10 @@
 // Package sqlversion is article B's optimistic lock: a version beside the data.
 //
-// The idea, and the article's example: clients sell from a stock. Each reads
-// the stock and its version, does its work, and then updates the row only if
-// the version is still the one that it has read. Of two clients that have read
-// the same version one succeeds; the other finds that it has changed no row,
-// and begins again. It is not a lock: nobody holds anything and nobody waits,
-// so nothing can be left behind by a crash, and a client that was paused
-// cannot write late: its version is old. That makes the version a fencing
-// token that the resource itself compares.
+// The idea, and the article's example: clients sell from a stock. Each reads the stock and its version, does its work,
+// and then updates the row only if the version is still the one that it has read. Of two clients that have read the
+// same version one succeeds; the other finds that it has changed no row, and begins again. It is not a lock: nobody
+// holds anything and nobody waits, so nothing can be left behind by a crash, and a client that was paused cannot write
+// late: its version is old. That makes the version a fencing token that the resource itself compares.
 //
 // Cost: 2 statements an attempt; if N clients come at once and go in step, (N+1)/2 attempts
 // each. A failed attempt is followed by a random pause, so that not all go in step.
@@ -97,9 +94,8 @@ func (s *Stock) Take(ctx context.Context, r Reading) (bool, error) {
 // Attempts is the number of times that clients have tried to take a piece.
 func (s *Stock) Attempts() int64 { return s.attempts.Load() }
 
-// Buy takes one piece, and tries until it succeeds, nothing is left, or ctx
-// ends. After any error but ErrSoldOut the piece may have been taken all the
-// same.
+// Buy takes one piece, and tries until it succeeds, nothing is left, or ctx ends. After any error but ErrSoldOut the
+// piece may have been taken all the same.
 func (s *Stock) Buy(ctx context.Context) error {
 	return limits.Poll(ctx, "sqlversion: buy from "+s.id, func(ctx context.Context) (bool, error) {
 		s.attempts.Add(1)

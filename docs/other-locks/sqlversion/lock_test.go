@@ -15,9 +15,8 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// No case of the suite applies but the two about one at a time: nobody holds
-// anything, so nothing is waited for, released or lost. Those two check for a lock
-// that no addition is lost; these tests check it for a stock.
+// No case of the suite applies but the two about one at a time: nobody holds anything, so nothing is waited for,
+// released or lost. Those two check for a lock that no addition is lost; these tests check it for a stock.
 
 func stock(t testing.TB, db *database.DB, pieces int) (s *sqlversion.Stock, id string) {
 	require.NoError(t, sqlversion.Prepare(t.Context(), db))
@@ -49,11 +48,9 @@ func TestNoPieceIsSoldTwice(t *testing.T) {
 	require.Equal(t, sqlversion.Reading{Resource: 0, Version: 1 + pieces}, read(t, s))
 }
 
-// The article's schedule: two clients read before either writes. If they write
-// what they computed from what they read, both sell and the stock shrinks by one.
-// With the version the late one changes nothing: there is nothing like bug E1 here.
-// The article's own statement computes on the server:
-// TestTheArticlesUpdateLosesNothingAndSellsTooMuch plays it.
+// The article's schedule: two clients read before either writes. If they write what they computed from what they read,
+// both sell and the stock shrinks by one. With the version the late one changes nothing: there is nothing like bug E1
+// here. The article's own statement computes on the server: TestTheArticlesUpdateLosesNothingAndSellsTooMuch plays it.
 func TestWithoutTheVersionAPieceIsSoldTwice(t *testing.T) {
 	db := databasetest.Open(t, databasetest.Spec(t), 0)
 	for name, c := range map[string]struct {
@@ -78,8 +75,7 @@ func TestWithoutTheVersionAPieceIsSoldTwice(t *testing.T) {
 	}
 }
 
-// A timestamp in place of the version, in whole seconds: two updates within one
-// second have the same one.
+// A timestamp in place of the version, in whole seconds: two updates within one second have the same one.
 func TestATimestampForAVersionLosesUpdates(t *testing.T) {
 	db := databasetest.Open(t, databasetest.Spec(t), 0)
 	s, id := stock(t, db, 20)

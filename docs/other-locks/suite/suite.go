@@ -31,9 +31,8 @@ type Lock interface {
 
 // A Subject is a kind of lock.
 type Subject struct {
-	// Client opens a client of a server, such as a pool of connections, that
-	// ends with the test, and returns what makes a contender for the lock of a
-	// name. Contenders of one client share it.
+	// Client opens a client of a server, such as a pool of connections, that ends with the test, and returns what makes
+	// a contender for the lock of a name. Contenders of one client share it.
 	Client func(t testing.TB, server string) func(name string) Lock
 	Server string
 	// ErrNotLocked is what Unlock returns, or wraps, if the lock is not held.
@@ -53,7 +52,7 @@ type Subject struct {
 	// it.
 	Via        func(t testing.TB, server string) (line *proxy.Proxy, via string)
 	ErrNoReply error
-	// Request and Release are texts in the requests of Lock and of Unlock. Once: no request has them twice.
+	// Request and Release are texts in the requests of Lock and of Unlock. Once says that no client sends them twice.
 	Request, Release string
 	Once             bool
 	// Left returns how many keys or rows the lock of a name has left at the server.
@@ -140,9 +139,9 @@ var cases = map[string]func(w *world){
 	"a waiter sleeps on a watch and does not poll": func(w *world) {
 		a, b := w.contender(), w.contender()
 		w.lock(a)
-		waiter := w.waits(b)
+		waiter := w.startWaiter(b)
 		w.unlock(a)
-		w.holds(waiter)
+		w.requireHolds(waiter)
 		require.EqualValues(w, 1, b.Attempts(), "attempts of a waiter")
 		w.unlock(b)
 	},
@@ -162,63 +161,66 @@ var cases = map[string]func(w *world){
 	},
 	"Unlock by a contender that does not hold it is ErrNotLocked and frees nothing": func(w *world) {
 		a, b := w.contender(), w.contender()
-		w.notLocked(b, "Unlock of a free lock")
+		w.requireNotLocked(b, "Unlock of a free lock")
 		w.lock(a)
-		w.notLocked(b, "Unlock by a contender that never locked")
+		w.requireNotLocked(b, "Unlock by a contender that never locked")
 		Try(w, false, b, "another contender has called Unlock")
-		w.notLocked(b, "Unlock by a contender whose TryLock was refused")
+		w.requireNotLocked(b, "Unlock by a contender whose TryLock was refused")
 		Try(w, false, w.contender(), "a contender that was refused has called Unlock")
 		w.unlock(a)
 	},
 	"contenders get in in the order in which they came": func(w *world) {
-		a := w.contender()
-		w.lock(a)
-		var waiters []<-chan error
-		var locks []Lock
+		holder := w.contender()
+		w.lock(holder)
+		var waiters []Lock
+		var waits []<-chan error // of their Lock
 		for i := range 4 {
 			l := w.contender()
-			locks, waiters = append(locks, l), append(waiters, w.waits(l))
-			w.eventually("it is in the queue", func() bool { return w.subject.Queued(w.TB, w.name) == i+1 })
+			waiters, waits = append(waiters, l), append(waits, w.startWaiter(l))
+			w.requireSoon("it is in the queue", func() bool { return w.subject.Queued(w.TB, w.name) == i+1 })
 		}
-		w.unlock(a)
-		for i, l := range locks {
-			w.holds(waiters[i])
-			for _, later := range waiters[i+1:] {
-				w.notYet(later)
+
+		w.unlock(holder)
+		for i, l := range waiters {
+			w.requireHolds(waits[i])
+			for _, later := range waits[i+1:] {
+				w.requireWaits(later)
 			}
 			w.unlock(l)
 		}
 	},
 	"a waiter that goes lets nobody in before the holder has let go": func(w *world) {
-		a, b, c, d := w.contender(), w.contender(), w.contender(), w.contender()
-		w.lock(a)
+		holder, first, second, other := w.contender(), w.contender(), w.contender(), w.contender()
+		w.lock(holder)
 		ctx, cancel := context.WithCancel(w.Context())
 		defer cancel()
-		first := bubble.Aside(func() error { return b.Lock(ctx) })
-		w.eventually("the first waiter waits", func() bool { return b.Attempts() > 0 })
-		second := w.waits(c)
+		firstWaits := bubble.Aside(func() error { return first.Lock(ctx) })
+		w.requireSoon("the first waiter waits", func() bool { return first.Attempts() > 0 })
+		secondWaits := w.startWaiter(second)
+
 		cancel()
-		require.ErrorIs(w, w.result(first), context.Canceled)
-		w.notYet(second)
-		Try(w, false, d, "a waiter has gone")
-		w.unlock(a)
-		w.holds(second)
-		w.unlock(c)
-		Try(w, true, d, "all have gone")
-		w.unlock(d)
+		require.ErrorIs(w, w.resultOf(firstWaits), context.Canceled)
+		w.requireWaits(secondWaits)
+		Try(w, false, other, "a waiter has gone")
+
+		w.unlock(holder)
+		w.requireHolds(secondWaits)
+		w.unlock(second)
+		Try(w, true, other, "all have gone")
+		w.unlock(other)
 	},
 	"one at a time holds it, contenders of one session": func(w *world) {
-		w.exclusion(6, w.contender)
+		w.requireExclusion(6, w.contender)
 	},
 	"one at a time holds it, each contender in a session of its own": func(w *world) {
-		w.exclusion(4, func() Lock { return w.subject.Client(w.TB, w.subject.Server)(w.name) })
+		w.requireExclusion(4, func() Lock { return w.subject.Client(w.TB, w.subject.Server)(w.name) })
 	},
 	"a holder whose session expires lets the next one in": func(w *world) {
 		a, b := w.contender(), w.contender()
 		w.lock(a)
-		waiter := w.waits(b)
+		waiter := w.startWaiter(b)
 		w.subject.Expire(w.TB, w.name, a)
-		w.holds(waiter)
+		w.requireHolds(waiter)
 		w.unlock(b)
 	},
 	"Unlock after the session expired is ErrNotLocked and touches nobody else's node": func(w *world) {
@@ -230,7 +232,7 @@ var cases = map[string]func(w *world){
 		if w.subject.Fenced {
 			require.Greater(w, w.token(b), late, "the next holder's token")
 		}
-		w.notLocked(a, "Unlock of a holder that has expired")
+		w.requireNotLocked(a, "Unlock of a holder that has expired")
 		Try(w, false, w.contender(), "a holder that had expired has called Unlock")
 		w.unlock(b)
 		w.lock(a)
@@ -254,8 +256,10 @@ func (w *world) FailNow() { runtime.Goexit() }
 
 func (w *world) contender() Lock { return w.client(w.name) }
 
-// result is that of Lock, which must return.
-func (w *world) result(lock <-chan error) error {
+// The helpers below have the channel of a Lock that runs in a goroutine of its own. It carries what Lock returns.
+
+// resultOf returns what Lock returns. If it does not return, the case fails.
+func (w *world) resultOf(lock <-chan error) error {
 	select {
 	case err := <-lock:
 		return err
@@ -265,13 +269,14 @@ func (w *world) result(lock <-chan error) error {
 	}
 }
 
-func (w *world) holds(lock <-chan error) { require.NoError(w, w.result(lock), "Lock fails") }
+// requireHolds fails unless Lock returns without an error: its contender then holds the lock.
+func (w *world) requireHolds(lock <-chan error) { require.NoError(w, w.resultOf(lock), "Lock fails") }
 
-// lock locks. The lock outlives the ctx of Lock.
+// lock calls Lock of a contender that need not wait. The ctx of Lock then ends, and the lock must outlive it.
 func (w *world) lock(l Lock) {
 	ctx, cancel := context.WithCancel(w.Context())
 	defer cancel()
-	w.holds(bubble.Aside(func() error { return l.Lock(ctx) }))
+	w.requireHolds(bubble.Aside(func() error { return l.Lock(ctx) }))
 }
 
 // token is that of a holder, 0 if the lock has none.
@@ -284,54 +289,57 @@ func (w *world) token(l Lock) int64 {
 
 func (w *world) unlock(l Lock) { require.NoError(w, l.Unlock(w.Context()), "Unlock fails") }
 
-// waits calls Lock of a contender that has to wait.
-func (w *world) waits(l Lock) <-chan error {
+// startWaiter calls Lock of a contender that has to wait, and returns once it waits.
+func (w *world) startWaiter(l Lock) <-chan error {
 	before := l.Attempts()
 	lock := bubble.Aside(func() error { return l.Lock(w.Context()) })
-	w.eventually("the contender asks for the lock", func() bool { return l.Attempts() > before })
-	w.notYet(lock)
+	w.requireSoon("the contender asks for the lock", func() bool { return l.Attempts() > before })
+	w.requireWaits(lock)
 	return lock
 }
 
-func (w *world) notYet(lock <-chan error) {
+// requireWaits fails if Lock of a waiter has returned.
+func (w *world) requireWaits(lock <-chan error) {
 	if len(lock) > 0 {
 		require.NoError(w, <-lock, "a waiter must wait, and Lock fails")
 		require.FailNow(w, "a waiter has got the lock while another contender holds it: two holders")
 	}
 }
 
-func (w *world) notLocked(l Lock, what string) {
+// requireNotLocked calls Unlock of a contender that does not hold the lock.
+func (w *world) requireNotLocked(l Lock, what string) {
 	err := l.Unlock(w.Context())
 	require.Error(w, err, "%s returns no error, though the lock is not held: return ErrNotLocked", what)
 	require.ErrorIs(w, err, w.subject.ErrNotLocked, "%s returns another error than ErrNotLocked", what)
 }
 
-func (w *world) eventually(what string, ok func() bool) {
+// requireSoon waits until a condition is true. If that never happens, the case fails.
+func (w *world) requireSoon(what string, ok func() bool) {
 	for begin := time.Now(); !ok(); time.Sleep(time.Millisecond) {
 		require.Less(w, time.Since(begin), patience, "never happens: %s", what)
 	}
 }
 
-// exclusion lets contenders lock a few times and count: a count that is read, and
-// then written, is wrong if two do so at once. It is atomic, so that a lock that is
-// meant to be wrong is not a data race. Each holder has another contender try: that finds a lock
-// that lets two in, whatever the schedule.
-func (w *world) exclusion(contenders int, open func() Lock) {
+// requireExclusion lets contenders lock a few times and count: a count that is read, and then written, is wrong if two do so
+// at once. It is atomic, so that a lock that is meant to be wrong is not a data race. Each holder has another contender
+// try: that finds a lock that lets two in, whatever the schedule.
+func (w *world) requireExclusion(contenders int, open func() Lock) {
 	const times = 3
-	var num atomic.Int32
+	var count atomic.Int32
 	round := func(l, probe Lock) error {
 		ctx := w.Context()
 		if err := l.Lock(ctx); err != nil {
 			return err
 		}
-		seen := num.Load()
+		seen := count.Load()
 		second, err := probe.TryLock(ctx)
 		if second {
 			err = errors.Join(errors.New("another contender gets the lock, too: two holders"), probe.Unlock(ctx))
 		}
-		num.Store(seen + 1)
+		count.Store(seen + 1)
 		return errors.Join(err, l.Unlock(ctx))
 	}
+
 	var results []<-chan error
 	for range contenders {
 		l, probe := open(), open()
@@ -343,7 +351,7 @@ func (w *world) exclusion(contenders int, open func() Lock) {
 		}))
 	}
 	for _, result := range results {
-		w.holds(result)
+		w.requireHolds(result)
 	}
-	require.EqualValues(w, times*contenders, num.Load(), "the count is wrong: two contenders held the lock at once")
+	require.EqualValues(w, times*contenders, count.Load(), "the count is wrong: two contenders held the lock at once")
 }

@@ -9,13 +9,14 @@ import (
 	"example.com/zklock/internal/bugs"
 	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/explore/player"
+	"example.com/zklock/internal/testenv"
 )
 
 // Article D says of its first version: 此实现方式还可能存在死锁问题, a holder that crashes or loses its network blocks the whole
 // lock. It does not: its node is ephemeral. The next contender gets the lock when the session has expired, in the
 // article's lock as in ours.
 func TestAHolderThatCrashesBlocksTheLockOnlyUntilItsSessionExpires(t *testing.T) {
-	bugs.NeedsEmbedded(t)
+	testenv.Embedded(t, "the explorer brings its own server")
 	scene := scenes.Get("D2") // a bug of the first version
 	for _, world := range []player.World{scene.World, scene.Ours} {
 		t.Run(world.Name, func(t *testing.T) {
@@ -35,21 +36,22 @@ func TestAHolderThatCrashesBlocksTheLockOnlyUntilItsSessionExpires(t *testing.T)
 // schedule of its own here: A is stopped while it holds the lock, B adds one and unlocks, and
 // A goes on. A reads the token at /stock, and does not write.
 func TestAStockThatComparesTokensRefusesTheLateWrite(t *testing.T) {
-	bugs.NeedsEmbedded(t)
+	testenv.Embedded(t, "the explorer brings its own server")
 	for _, id := range []string{"E1", "E2"} {
 		t.Run(id, func(t *testing.T) {
 			choices := slices.Concat(requests("A", 5), []string{"A: stop"}, requests("B", 5), []string{"B: unlock"},
 				requests("B", 3), []string{"A: run on", "A: reconnect", "A: reconnect", "A: unlock"}, requests("A", 3))
 			tr := bugs.Follow(t, scenes.Get(id).Ours, choices)
 			require.Nil(t, tr.Violation, "%v", tr)
-			reads := func(e player.Entry) bool {
+			readsStock := func(e player.Entry) bool {
 				return e.Who == "A" && e.Kind == "reply" && e.Op == "getData" && e.Path == "/stock"
 			}
 			places := requireInOrder(t, tr, noteIs("A holds the lock"), noteIs("A is stopped; its session expires meanwhile"),
-				noteIs("B holds the lock"), noteIs("B has unlocked"), noteIs("A unlocks"), reads,
+				noteIs("B holds the lock"), noteIs("B has unlocked"), noteIs("A unlocks"), readsStock,
 				noteIs("A finds that the lock was lost"))
 			writes := func(e player.Entry) bool { return e.Who == "A" && e.Op == "setData" }
-			require.False(t, slices.ContainsFunc(tr.Log[places[1]:], writes), "A writes after it was stopped: %v", tr)
+			stopped := places[1] // where the log has the second of these
+			require.False(t, slices.ContainsFunc(tr.Log[stopped:], writes), "A writes after it was stopped: %v", tr)
 		})
 	}
 }

@@ -43,7 +43,7 @@ func TestTheHintsLeadToTheGoal(t *testing.T) {
 		tr, _ := explore.Play(t, s.World, way)
 		require.True(t, s.Reached(tr), "%s: %v", s.ID, tr)
 		for _, text := range append([]scenes.Text{level.Name, level.Intro, level.Victory}, level.Hints...) {
-			require.NotEmpty(t, text.String(), "texts/%s.json needs a name, an intro, a victory, and hints if there is a choice", s.ID)
+			require.NotEmpty(t, text.String(), "texts/%s.json needs a name, an intro, a victory, and hints for a choice", s.ID)
 			require.Regexp(t, `\p{Han}`, text.In(i18n.Chinese), "%s lacks a Chinese text", s.ID)
 		}
 		if len(way) == 0 {

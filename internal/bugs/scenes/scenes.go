@@ -246,9 +246,15 @@ func (b Bug) Trace() *player.Trace {
 
 var notInAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 
-// Anchor returns the anchor that GitHub gives a heading, such as that of a bug in docs/bugs.md.
-func Anchor(heading string) string {
-	return strings.ReplaceAll(notInAnchor.ReplaceAllString(strings.ToLower(heading), ""), " ", "-")
+// Anchor returns the anchor that GitHub gives a heading, such as that of a bug in docs/bugs.md. If an earlier heading
+// of the page uses the same one, a number is added.
+func Anchor(heading string, used ...string) string {
+	name := strings.ReplaceAll(notInAnchor.ReplaceAllString(strings.ToLower(heading), ""), " ", "-")
+	anchor := name
+	for n := 1; slices.Contains(used, anchor); n++ {
+		anchor = fmt.Sprintf("%s-%d", name, n)
+	}
+	return anchor
 }
 
 var sequenceNumber = regexp.MustCompile(`\d{10}`)

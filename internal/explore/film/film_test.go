@@ -38,6 +38,7 @@ func paced(t *testing.T, w player.World, p film.Pace) *film.Film {
 		}
 		last = packet.Sent
 	}
+
 	last = 0
 	nodes, watches := make(map[string]bool), make(map[string]bool)
 	for _, m := range f.Marks {
@@ -57,8 +58,14 @@ func paced(t *testing.T, w player.World, p film.Pace) *film.Film {
 	return f
 }
 
+// marks returns the marks of a kind: "state" of a contender, "client", "node", "watch", "wakeup", and others.
 func marks(f *film.Film, kind string) []film.Mark {
 	return slices.DeleteFunc(slices.Clone(f.Marks), func(m film.Mark) bool { return m.Kind != kind })
+}
+
+// packets returns the packets of a kind: "request", "reply" or "event".
+func packets(f *film.Film, kind string) []film.Packet {
+	return slices.DeleteFunc(slices.Clone(f.Packets), func(p film.Packet) bool { return p.Kind != kind })
 }
 
 // subjects are the locks of steps 1 to 4, and zklock.
@@ -85,13 +92,12 @@ func TestAFilmShowsTheStep(t *testing.T) {
 			}
 			require.Equal(t, f.Counters.Wakeups, len(marks(f, "wakeup")))
 			require.False(t, slices.ContainsFunc(f.Packets, func(p film.Packet) bool { return p.Lost || p.Pending }))
-			notRequest := func(p film.Packet) bool { return p.Kind != "request" }
-			require.Len(t, slices.DeleteFunc(slices.Clone(f.Packets), notRequest), f.Counters.Requests)
+			require.Len(t, packets(f, "request"), f.Counters.Requests)
 		}
 	}
 }
 
-// someFaults are the faults that a film may have: at a landing all of them, otherwise the third that n chooses.
+// someFaults are the faults that a film may have: at a landing all of them, otherwise the third of them that n chooses.
 func someFaults(n int) (list []player.Fault) {
 	for i, do := range film.PaceFaults {
 		if (n+i)%3 == 0 || testenv.AtLanding() {
@@ -153,35 +159,37 @@ func TestAChangeLeavesWhatWasBeforeIt(t *testing.T) {
 		for _, do := range someFaults(i) {
 			at := whole.End / 2
 			changed := paced(t, w, film.Pace{Seed: 3, Changes: []film.Change{{At: at, Who: "C", Do: do}}})
-			before := func(f *film.Film) (packets []film.Packet, list []film.Mark) {
-				for _, p := range f.Packets {
-					if p.Sent < at {
-						if p.Arrived >= at { // what happens to it then may differ
-							p.Arrived, p.Lost = 0, false
-						}
-						packets = append(packets, p)
-					}
-				}
-				for _, m := range f.Marks {
-					if m.At < at {
-						list = append(list, m)
-					}
-				}
-				return packets, list
-			}
-			packets, marks := before(whole)
-			packets2, marks2 := before(changed)
-			require.Equal(t, packets, packets2, "%s %s", s.Name, do)
-			require.Equal(t, marks, marks2, "%s %s", s.Name, do)
+			wantPackets, wantMarks := filmedBefore(whole, at)
+			packets, marks := filmedBefore(changed, at)
+			require.Equal(t, wantPackets, packets, "%s %s", s.Name, do)
+			require.Equal(t, wantMarks, marks, "%s %s", s.Name, do)
 		}
 	}
+}
+
+// filmedBefore returns what a film has before an instant. Of a packet that is on its way then, how it ends is left out.
+func filmedBefore(f *film.Film, at time.Duration) (packets []film.Packet, marks []film.Mark) {
+	for _, p := range f.Packets {
+		if p.Sent < at {
+			if p.Arrived >= at {
+				p.Arrived, p.Lost = 0, false
+			}
+			packets = append(packets, p)
+		}
+	}
+	for _, m := range f.Marks {
+		if m.At < at {
+			marks = append(marks, m)
+		}
+	}
+	return packets, marks
 }
 
 // Each kind of change shows its effect in the film.
 func TestEachChangeIsInTheFilm(t *testing.T) {
 	all := subjects()
 	predecessor := player.World{Lock: all[2], Contenders: 3} // step 3
-	complete := player.World{Lock: all[4], Contenders: 3}    // zklock
+	zklock := player.World{Lock: all[4], Contenders: 3}
 	states := marks(paced(t, predecessor, film.Pace{Seed: 1}), "state")
 	getsIn := func(m film.Mark) bool { return m.Who == "A" && m.State == "holds" }
 	gets := states[slices.IndexFunc(states, getsIn)].At // when A gets the lock
@@ -196,18 +204,18 @@ func TestEachChangeIsInTheFilm(t *testing.T) {
 		}
 		return list
 	}
-	lost := func(f *film.Film) []film.Packet {
-		return slices.DeleteFunc(slices.Clone(f.Packets), func(p film.Packet) bool { return !p.Lost })
+	firstLost := func(f *film.Film) film.Packet {
+		return f.Packets[slices.IndexFunc(f.Packets, func(p film.Packet) bool { return p.Lost })]
 	}
 
 	f := filmed("A", 0, player.LoseRequest)
-	require.Equal(t, "request", lost(f)[0].Kind)
-	require.Equal(t, "create", lost(f)[0].Op)
+	require.Equal(t, "request", firstLost(f).Kind)
+	require.Equal(t, "create", firstLost(f).Op)
 	require.Equal(t, "cut off", statesOf(f, "A")[0])
 
 	f = filmed("A", 0, player.LoseReply)
-	require.Equal(t, "reply", lost(f)[0].Kind)
-	require.NotEmpty(t, lost(f)[0].Made, "the node is there, and no client has the answer")
+	require.Equal(t, "reply", firstLost(f).Kind)
+	require.NotEmpty(t, firstLost(f).Made, "the node is there, and no client has the answer")
 	require.Equal(t, player.Hang, f.Violation.Kind)
 	require.NotEmpty(t, f.Known)
 
@@ -228,15 +236,14 @@ func TestEachChangeIsInTheFilm(t *testing.T) {
 	require.Contains(t, statesOf(f, "A"), "expired")
 
 	f = filmed("A", gets+1, player.EndContext)
-	require.True(t, slices.ContainsFunc(marks(f, "note"), func(m film.Mark) bool {
-		return m.Who == "A" && m.Text.String() == "end ctx is not possible: the lock takes no ctx"
-	}))
+	saysWhy := func(m film.Mark) bool { return m.Text.String() == "end ctx is not possible: the lock takes no ctx" }
+	require.True(t, slices.ContainsFunc(marks(f, "note"), saysWhy))
 
-	f = paced(t, complete, film.Pace{Seed: 1, Changes: []film.Change{{At: gets + 20*time.Millisecond, Who: "C", Do: player.EndContext}}})
+	f = paced(t, zklock, film.Pace{Seed: 1, Changes: []film.Change{{At: gets + 20*time.Millisecond, Who: "C", Do: player.EndContext}}})
 	require.Contains(t, f.Results[2].String(), "context canceled")
 	require.Nil(t, f.Violation)
 
-	f = paced(t, complete, film.Pace{Seed: 1, Changes: []film.Change{{At: gets + 1, Who: "A", Do: player.Expire}}})
+	f = paced(t, zklock, film.Pace{Seed: 1, Changes: []film.Change{{At: gets + 1, Who: "A", Do: player.Expire}}})
 	require.Nil(t, f.Violation, "the holder is notified in time: %+v", f.Violation)
 }
 

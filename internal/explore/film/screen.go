@@ -34,10 +34,7 @@ func Play(t *testing.T, w player.World, choices []string) (f *Film, tr *player.T
 	if err == nil && f == nil {
 		err = doesNotEnd(tr)
 	}
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	return f, tr, possible, nil
+	return f, tr, possible, err
 }
 
 // playFilmed plays a schedule and films it. The film is nil if the schedule does not end.

@@ -1,8 +1,6 @@
 package film_test
 
 import (
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,6 +12,7 @@ import (
 	"example.com/zklock/internal/explore/film"
 	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/explore/steps"
+	"example.com/zklock/internal/site"
 	"example.com/zklock/internal/testenv"
 )
 
@@ -34,31 +33,26 @@ func firstSent(f *film.Film, who string, from, until time.Duration) string {
 	return ""
 }
 
-// While a request of a contender is on its way, or its reply, the contender is at
-// the line that has sent it. One that has the lock is at no line of the lock.
+// While a request of a contender or its reply is on its way, the contender is at the line that has sent the request. A
+// contender that has the lock is at no line of the lock.
 func TestAFilmSaysWhereEachContenderIs(t *testing.T) {
 	subjects := map[string]player.Subject{"naive": steps.Naive(), "herd": steps.Herd(), "predecessor": steps.Predecessor(),
 		"reentrant": steps.Reentrant(), "timeout": steps.Timeout()}
 	for name, subject := range subjects {
 		f := testenv.Must(film.Paced(t, player.World{Lock: subject, Contenders: 4}, film.Pace{Seed: 3}))(t)
-		sources := make(map[string][]string)
 		checked, waits := 0, 0 // lines that wait for a reply, and lines that wait for an event
 		for i, w := range f.Where {
 			if len(w.At) == 0 {
 				continue // the contender is in no call of the lock
 			}
-			at := f.Places[w.At[0]] // the innermost line
-			if sources[at.File] == nil {
-				text := testenv.Must(os.ReadFile(filepath.Join("..", "..", "..", at.File)))(t)
-				sources[at.File] = strings.Split(string(text), "\n")
-			}
-			line := sources[at.File][at.Line-1]
+			innermost := f.Places[w.At[0]]
+			line := strings.Split(site.Read(t, innermost.File), "\n")[innermost.Line-1]
 			until := f.End // the contender is there until its next Where, if it has one
 			later := f.Where[i+1:]
 			if next := slices.IndexFunc(later, func(l film.Where) bool { return l.Who == w.Who }); next >= 0 {
 				until = later[next].From
 			}
-			require.NotEmpty(t, at.Func)
+			require.NotEmpty(t, innermost.Func)
 			sent := firstSent(f, w.Who, w.From, until)
 			switch {
 			case sourceOfRequest[sent] != nil:

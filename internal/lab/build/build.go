@@ -14,7 +14,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"example.com/zklock/internal/i18n"
 )
@@ -168,12 +167,7 @@ func (b *Builder) ReadFiles() (map[string][]byte, error) {
 
 // A Stamp is the size and the time of each source file. If two stamps are equal, the sources have
 // not changed in between.
-type Stamp map[string]fileStamp
-
-type fileStamp struct {
-	size int64
-	mod  time.Time
-}
+type Stamp map[string]string
 
 // Stamp looks at all sources that the page may depend on.
 func (b *Builder) Stamp() Stamp {
@@ -182,7 +176,7 @@ func (b *Builder) Stamp() Stamp {
 		files, _ := goFiles(b.Own.Dir) // an editor may remove a file and write it again when it saves
 		for _, name := range files {
 			if info, err := os.Stat(name); err == nil {
-				s[name] = fileStamp{info.Size(), info.ModTime()}
+				s[name] = fmt.Sprint(info.Size(), " ", info.ModTime())
 			}
 		}
 	}
@@ -201,7 +195,7 @@ func (b *Builder) Stamp() Stamp {
 		inPage := strings.HasPrefix(name, filepath.Join(b.Root, "internal", "lab", "page")+string(filepath.Separator))
 		quoted := filepath.Clean(dir) == filepath.Join(b.Root, "docs") && strings.HasPrefix(file, "bugs.")
 		if info, err := d.Info(); err == nil && (isGo || inPage || quoted) {
-			s[name] = fileStamp{info.Size(), info.ModTime()}
+			s[name] = fmt.Sprint(info.Size(), " ", info.ModTime())
 		}
 		return nil
 	})

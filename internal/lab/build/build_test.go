@@ -22,20 +22,22 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// smallPage has one file of each kind that OneFile treats in a way of its own.
-func smallPage() *Page {
-	return &Page{Wasm: []byte("wasm"), Files: map[string][]byte{
-		"index.html": []byte("<!doctype html>\n<html>\n<head>\n<link rel=\"icon\" href=\"icon.svg\">\n<link " +
-			"rel=\"stylesheet\" href=\"lab.css\">\n<script type=\"module\" src=\"main.js\"></script>\n</head>\n<body></body>\n</html>\n"),
-		"lab.css":      []byte("body { color: black }\n"),
-		"icon.svg":     []byte("<svg/>"),
-		"main.js":      []byte("import {\n  a,\n} from \"./a.js\";\nexport { b } from \"./b.js\";\nsay(a, \"./not-a-module.js\");\n"),
-		"a.js":         []byte("import { b } from \"./b.js\";\nexport const a = b;\n"),
-		"b.js":         []byte("import \"./a.js\";\nexport const b = 1;\n"),
-		"packed.js":    []byte("// packed\n"),
-		"worker.js":    []byte("const s = \"</script>\";\n"),
-		"wasm_exec.js": []byte("// exec\n"),
-	}}
+// smallPage has the files of testdata/page: one of each kind that OneFile treats in a way of its own.
+func smallPage(t *testing.T) *Page {
+	t.Helper()
+	p := &Page{Wasm: []byte("wasm"), Files: make(map[string][]byte)}
+	for _, file := range testenv.Must(filepath.Glob("testdata/page/*"))(t) {
+		p.Files[filepath.Base(file)] = testenv.Must(os.ReadFile(file))(t)
+	}
+	return p
+}
+
+// scriptIn returns the text of the script with an ID in a page.
+func scriptIn(t *testing.T, page, id string) string {
+	t.Helper()
+	found := regexp.MustCompile(`(?s) id="` + id + `"[^>]*>(.*?)</script>`).FindStringSubmatch(page)
+	require.NotNil(t, found, "no script %s: %s", id, page)
+	return found[1]
 }
 
 // scriptsOfThePage are the texts of the page's scripts, by the names of their files.
@@ -57,13 +59,14 @@ func TestNoScriptOfThePageImportsItself(t *testing.T) {
 	}))
 }
 
-// TestAFieldOfTheStoreHasOneWriter: and a script is short enough to be read in one go.
+// TestAFieldOfTheStoreHasOneWriter: only one script writes a field of app, the state of the page in store.js. And a
+// script is short enough to be read in one go.
 func TestAFieldOfTheStoreHasOneWriter(t *testing.T) {
 	texts := scriptsOfThePage(t)
 	writes := regexp.MustCompile(`\bapp\.(\w+)(?: = | [-+]= |\+\+)|\+\+app\.(\w+)`)
 	writers := make(map[string]string)
 	for _, file := range slices.Sorted(maps.Keys(texts)) {
-		require.LessOrEqual(t, strings.Count(texts[file], "\n"), 400, "%s: give a part of it a file of its own", file)
+		require.LessOrEqual(t, strings.Count(texts[file], "\n"), 400, "%s, in lines: give a part of it a file of its own", file)
 		for _, m := range writes.FindAllStringSubmatch(texts[file], -1) {
 			field := m[1] + m[2] // one of the two groups is empty
 			require.Contains(t, []string{"", file}, writers[field], "a second script, %s, writes app.%s", file, field)
@@ -114,23 +117,24 @@ func TestTheExercisesAreInTheLab(t *testing.T) {
 	require.NotContains(t, source, "11-break")
 
 	dir := t.TempDir()
-	write := func(program string) {
+	writeLock := func(program string) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "lock.go"), []byte(program), 0o644))
 	}
-	write("package predecessor\n\nfunc New() {}\n")
+	writeLock("package predecessor\n\nfunc New() {}\n")
 	b.Own = testenv.Must(b.OwnLock(dir))(t)
 	require.Equal(t, "03-predecessor", b.Own.Folder)
 	source = testenv.Must(b.exercises())(t)
 	require.NotContains(t, source, "03-predecessor", "it has no Lock yet")
 	require.Contains(t, source, "02-herd")
-	write("package other\n")
+
+	writeLock("package other\n")
 	require.ErrorContains(t, testenv.Err(b.OwnLock(dir)), "keep the package clause of the stub")
 	require.ErrorContains(t, testenv.Err(b.OwnLock(t.TempDir())), "no Go file")
 }
 
 func TestTheOneFileHoldsEverything(t *testing.T) {
-	b := smallPage()
-	text := string(testenv.Must(b.OneFile())(t))
+	p := smallPage(t)
+	text := string(testenv.Must(p.OneFile())(t))
 	require.NotRegexp(t, `(src|href)="[^"d#]`, text, "nothing is loaded: an address is empty, data: or #…")
 	require.Contains(t, text, "<style>\nbody { color: black }")
 	require.NotContains(t, text, `type="module"`, "no module is loaded before the import map")
@@ -138,9 +142,8 @@ func TestTheOneFileHoldsEverything(t *testing.T) {
 // packed
 startModules(document.getElementById("lab-modules"));
 </script>`)
-	m := regexp.MustCompile(`(?s)id="lab-modules" data-first="lab/main.js">(.*?)</script>`).FindStringSubmatch(text)
-	require.NotNil(t, m, text)
-	z := testenv.Must(gzip.NewReader(bytes.NewReader(unpack(t, m[1]))))(t)
+	require.Contains(t, text, `id="lab-modules" data-first="lab/main.js">`)
+	z := testenv.Must(gzip.NewReader(bytes.NewReader(unpack(t, scriptIn(t, text, "lab-modules")))))(t)
 	var modules map[string]string
 	require.NoError(t, json.NewDecoder(z).Decode(&modules))
 	require.Equal(t, map[string]string{
@@ -148,34 +151,35 @@ startModules(document.getElementById("lab-modules"));
 		"lab/a.js":    "import { b } from \"lab/b.js\";\nexport const a = b;\n",
 		"lab/b.js":    "import \"lab/a.js\";\nexport const b = 1;\n",
 	}, modules)
-	worker := regexp.MustCompile(`(?s)id="lab-worker">(.*?)</script>`).FindStringSubmatch(text)
-	require.Contains(t, worker[1], `"<\/script>"`)
-	require.Contains(t, worker[1], "// exec")
-	engine := regexp.MustCompile(`(?s)id="lab-wasm">(.*?)</script>`).FindStringSubmatch(text)
-	require.Equal(t, compressed(b.Wasm), unpack(t, engine[1]))
+	worker := scriptIn(t, text, "lab-worker")
+	require.Contains(t, worker, `"<\/script>"`)
+	require.Contains(t, worker, "// exec")
+	require.Equal(t, compressed(p.Wasm), unpack(t, scriptIn(t, text, "lab-wasm")))
+}
 
-	delete(b.Files, "b.js")
-	require.ErrorContains(t, testenv.Err(b.OneFile()), "b.js")
-	b = smallPage()
-	delete(b.Files, "lab.css")
-	require.ErrorContains(t, testenv.Err(b.OneFile()), "lab.css")
+func TestAFileThatThePageLacksIsAnError(t *testing.T) {
+	for _, name := range []string{"b.js", "lab.css"} {
+		p := smallPage(t)
+		delete(p.Files, name)
+		require.ErrorContains(t, testenv.Err(p.OneFile()), name)
+	}
 }
 
 // unpack does what packed.js does, and reverses pack: see there for the groups of 7 bits.
 func unpack(t *testing.T, text string) (out []byte) {
 	t.Helper()
 	require.NotContains(t, text, "<")
-	bits, have := 0, 0
+	bits, count := 0, 0 // those that have been read and are in no byte yet
 	for _, c := range text {
 		groups := []int{int(c & 127)}
 		if k := int(c >> 7); k > 0 && k <= len(unsafeChars) { // it stands for an unsafe character and the group after it
 			groups = []int{int(unsafeChars[k-1]), int(c & 127)}
 		}
 		for _, group := range groups {
-			bits, have = bits<<7|group, have+7
-			if have >= 8 {
-				have -= 8
-				out = append(out, byte(bits>>have))
+			bits, count = bits<<7|group, count+7
+			if count >= 8 {
+				count -= 8
+				out = append(out, byte(bits>>count))
 				bits &= 127
 			}
 		}
@@ -189,6 +193,7 @@ func TestThePageUnpacksWhatIsPacked(t *testing.T) {
 	for i := range 5000 {
 		all = append(all, byte(i*i>>3^i)) // looks random, and is the same each time
 	}
+
 	var packed []string
 	var want [][]byte
 	for _, n := range []int{0, 1, 2, 3, 6, 7, 8, 12, 13, 14, 5000} { // 7 bytes are 8 groups: lengths around its multiples
@@ -204,7 +209,7 @@ func TestThePageUnpacksWhatIsPacked(t *testing.T) {
 // Unlock returns after it.
 func TestAContenderOfAStubHasNotSucceeded(t *testing.T) {
 	const stub = "gets an error: naive: not written yet: docs/exercises/_01-naive/lock.go"
-	var marks []map[string]any
+	var marks []map[string]any // at each nanosecond, a state of A
 	for at, state := range []string{"waits", "outside", "outside", "done", "outside", "done"} {
 		marks = append(marks, map[string]any{"kind": "state", "who": "A", "at_ns": at, "state": state})
 	}
@@ -216,7 +221,7 @@ func TestAContenderOfAStubHasNotSucceeded(t *testing.T) {
 }
 
 func TestThePageWithoutItsEngine(t *testing.T) {
-	page, engine := testenv.Must2(smallPage().WithoutEngine())(t)
+	page, engine := testenv.Must2(smallPage(t).WithoutEngine())(t)
 	m := regexp.MustCompile(`textContent: "(.*)" }`).FindSubmatch(engine)
 	require.NotNil(t, m)
 	require.Equal(t, compressed([]byte("wasm")), unpack(t, string(m[1])))

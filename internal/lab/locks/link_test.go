@@ -10,16 +10,22 @@ import (
 	"example.com/zklock/internal/explore/player"
 	"example.com/zklock/internal/lab/locks"
 	"example.com/zklock/internal/lab/nodetest"
+	"example.com/zklock/internal/site"
 	"example.com/zklock/internal/testenv"
 )
 
-// cases are addresses in the form in which String writes them: all fields, in a fixed order.
-var cases = []string{
-	"#lock=herd,predecessor&n=6&latency=20&seed=1",
+const (
+	defaultAddress  = "#lock=herd,predecessor&n=6&latency=20&seed=1" // that of the page when it opens without an address
+	loseReplyOfB    = defaultAddress + "&do=1500ms.B.lose-reply&t=2.3s&lang=zh"
+	scheduleWithGap = "#lock=predecessor&n=2&latency=20&seed=1&mode=schedule&kinds=lose-reply,cut&faults=1&packets=1" +
+		"&choices=A:+request,B:+lose+reply,gap+a%2Cb%26c:+go+on" // a comma and an ampersand are in the name of the gap
+)
+
+// completeAddresses have the form in which String writes them: all fields, in a fixed order.
+var completeAddresses = []string{
+	defaultAddress, loseReplyOfB, scheduleWithGap,
 	"#lock=naive&n=100&shared=1&latency=0.5&seed=9007199254740991",
-	"#lock=herd,predecessor&n=6&latency=20&seed=1&do=1500ms.B.lose-reply&t=2.3s&lang=zh",
 	"#lock=timeout&n=3&latency=20&seed=7&do=2s.A.cut,2000000001ns.A2.runs-on,17us.B.end-ctx&vs=parent",
-	"#lock=predecessor&n=2&latency=20&seed=1&mode=schedule&kinds=lose-reply,cut&faults=1&packets=1&choices=A:+request,B:+lose+reply,gap+a%2Cb%26c:+go+on",
 	"#lock=reentrant&n=2&latency=20&seed=1&mode=find&kinds=&faults=0",
 	"#lock=herd,predecessor&n=20&measured=1&seed=3",
 	"#lock=timeout&n=3&latency=20&seed=1&mode=find&kinds=lose-reply,expire&faults=2&packets=1",
@@ -29,17 +35,17 @@ var cases = []string{
 }
 
 func TestEachFieldOfAnAddressIsReadAsItIsWritten(t *testing.T) {
-	for _, s := range cases {
+	for _, s := range completeAddresses {
 		a := testenv.Must(locks.ParseAddress(s))(t, s)
 		require.Equal(t, s, a.String())
 	}
 	a := testenv.Must(locks.ParseAddress(""))(t)
-	require.Equal(t, cases[0], a.String(), "missing values: the first case has those that stand for them")
-	a = testenv.Must(locks.ParseAddress(cases[2]))(t) // the one with do=1500ms.B.lose-reply
-	require.Equal(t, []film.Change{{At: 1500 * time.Millisecond, Who: "B", Do: player.LoseReply}}, a.Changes)
-	a = testenv.Must(locks.ParseAddress("lock=herd&do=1.5s.B.lose-reply"))(t, "a short one, written by hand")
-	require.Equal(t, []film.Change{{At: 1500 * time.Millisecond, Who: "B", Do: player.LoseReply}}, a.Changes)
-	a = testenv.Must(locks.ParseAddress(cases[4]))(t) // a choice in it has a comma and an ampersand
+	require.Equal(t, defaultAddress, a.String())
+	for _, s := range []string{loseReplyOfB, "lock=herd&do=1.5s.B.lose-reply"} { // the second as a person writes it
+		a = testenv.Must(locks.ParseAddress(s))(t)
+		require.Equal(t, []film.Change{{At: 1500 * time.Millisecond, Who: "B", Do: player.LoseReply}}, a.Changes)
+	}
+	a = testenv.Must(locks.ParseAddress(scheduleWithGap))(t)
 	require.Equal(t, []string{"A: request", "B: lose reply", "gap a,b&c: go on"}, a.Choices)
 }
 
@@ -53,23 +59,16 @@ func TestAWrongAddressIsAnError(t *testing.T) {
 
 // TestThePageWritesTheSameAddresses asks link.js of the page.
 func TestThePageWritesTheSameAddresses(t *testing.T) {
-	ask := append([]string{"", "#n=7&latency=5.25", "#lock=naive,herd,timeout", "#do=1.5s.B.cut", "#n=0", "#do=soon.B.cut", "#mode=none"}, cases...)
+	addresses := append([]string{"", "#n=7&latency=5.25", "#lock=naive,herd,timeout", "#do=1.5s.B.cut", "#n=0",
+		"#do=soon.B.cut", "#mode=none"}, completeAddresses...)
 	var want []string
-	for _, s := range ask {
-		a, err := locks.ParseAddress(s)
-		if err != nil {
-			want = append(want, "error")
-		} else {
-			want = append(want, a.String())
+	for _, s := range addresses {
+		written := "error"
+		if a, err := locks.ParseAddress(s); err == nil {
+			written = a.String()
 		}
+		want = append(want, written)
 	}
-	require.Equal(t, want, nodetest.Ask[[]string](t, "../page", nil, ask, `
-		import { parseLink, formatLink } from "./link.js";
-		const answer = asked.map(hash => {
-			try {
-				const { scene, extra } = parseLink(hash);
-				if (extra.t !== undefined) extra.t = extra.t / 1e9 + "s"; // parseLink has nanoseconds, formatLink takes a text
-				return formatLink(scene, extra);
-			} catch { return "error"; }
-		});`))
+	script := site.Read(t, "internal/lab/locks/testdata/links.js")
+	require.Equal(t, want, nodetest.Ask[[]string](t, "../page", nil, addresses, script))
 }

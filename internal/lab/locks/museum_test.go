@@ -72,6 +72,7 @@ func playBug(t *testing.T, a locks.Address, s scenes.Bug) {
 	w := a.World()
 	tr, _ := explore.Play(t, w, a.Choices)
 	require.True(t, s.Shows(tr), "%s shows something else: %v\ngo generate ./... finds its schedule again", a.Lock, tr)
+
 	cure := testenv.Must(locks.Find(s.Ours.Name))(t)
 	curedWorld := cure.In(w)                      // w with the cure as its lock
 	around := func(w player.World) player.World { // w without what its lock decides
@@ -103,21 +104,48 @@ func TestACureMayReturnWhatItsWorldForbids(t *testing.T) {
 	}
 }
 
+// TestEachScheduleCanBeTakenBack: when a reader takes back the last choices, the lab plays the schedule without
+// them, and offers the next one again. A client that it offers to reconnect is not drawn as connected.
+func TestEachScheduleCanBeTakenBack(t *testing.T) {
+	testenv.NotRaced(t, "some of the articles' locks have races")
+	for _, s := range scenes.WithScene {
+		choices := s.Trace().Choices
+		for n := range choices {
+			played := testenv.Must(lab.Play(t, s.World, choices[:n]))(t)
+			require.Equal(t, choices[:n], played.Trace.Choices[:n], s.ID)
+			state := make(map[string]string) // of each client, at the end
+			for _, m := range played.Film.Marks {
+				if m.Kind == "client" {
+					state[m.Who] = m.State
+				}
+			}
+			var possible []string // the choices that the lab offers next
+			for _, c := range played.Enabled {
+				possible = append(possible, c.Choice)
+				if c.What == "reconnect" {
+					require.NotContains(t, []string{"", "connected", "runs on"}, state[c.Who], "%s after %d choices", s.ID, n)
+				}
+			}
+			require.Contains(t, possible, choices[n], "%s after %d choices", s.ID, n)
+		}
+	}
+}
+
 // TestEachLockHasANameAndATitle also plays the locks of package broken, which show what a test suite finds.
 func TestEachLockHasANameAndATitle(t *testing.T) {
-	n := 0
+	brokenLocks := 0
 	for _, l := range locks.All() {
 		require.Regexp(t, `^[A-Za-z0-9-]+$`, l.Name)
 		require.True(t, l.Title.String() != "" && l.Title.In(i18n.Chinese) != "", "%s: %v", l.Name, l.Title)
 		if l.Group == locks.Broken {
 			explore.Play(t, l.In(player.World{Contenders: 2}), nil)
-			n++
+			brokenLocks++
 		}
 	}
-	require.Equal(t, len(broken.Bugs)-1, n, "all but the right lock")
+	require.Equal(t, len(broken.Bugs)-1, brokenLocks, "all but the right lock")
 }
 
-// Each lock with a goal has one place in the game, and the chapters are in their order.
+// Each lock with a goal is a level of the game: it has a number of its own, and the chapters are in their order.
 func TestEachGoalIsOneLevel(t *testing.T) {
 	byNumber := make(map[int]locks.Lock)
 	for _, l := range locks.All() {

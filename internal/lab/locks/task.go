@@ -69,10 +69,3 @@ func task(number int, source string, lock listings.New, w player.World, harm pla
 		Subject: withSession(listing),
 	}}
 }
-
-func taskLocks() (list []Lock) {
-	for _, t := range Tasks {
-		list = append(list, t.Lock)
-	}
-	return list
-}

@@ -14,21 +14,15 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// Need skips a test that runs scripts of the page, except at a landing: then Node.js must be installed,
-// which only these tests use.
-func Need(t *testing.T) {
+// Ask runs a module of JavaScript in a copy of the folder page, with more files in it. The module can use the constant
+// asked, and declares a constant answer, which Ask returns. Only tests that call Ask need Node.js: they are skipped
+// except at a landing, where it must be installed.
+func Ask[T any](t *testing.T, page string, more map[string]string, asked any, script string) (answer T) {
 	t.Helper()
 	testenv.Landing(t, "runs the scripts of the page in Node.js")
 	if _, err := exec.LookPath("node"); err != nil {
 		testenv.Missing(t, "Node.js is not installed: apt-get install nodejs")
 	}
-}
-
-// Ask runs a module of JavaScript in a copy of the folder page, with more files in it. The module can use the constant
-// asked, and declares a constant answer, which Ask returns.
-func Ask[T any](t *testing.T, page string, more map[string]string, asked any, script string) (answer T) {
-	t.Helper()
-	Need(t)
 	question := string(testenv.Must(json.Marshal(asked))(t))
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS(page)))

@@ -24,8 +24,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// In tests SQLite starts often and does little: the interpreter starts at
-// once, and compiling takes a second.
+// In tests SQLite starts often and does little: the interpreter starts at once, and compiling takes a second.
 func init() {
 	sqlite3.RuntimeConfig = wazero.NewRuntimeConfigInterpreter()
 	happens := func() {
@@ -89,8 +88,7 @@ func On(t testing.TB, conns int, kinds ...database.Kind) *database.DB {
 	return db
 }
 
-// Via is a spec of the same database by way of a proxy. It skips a test that runs
-// on SQLite.
+// Via is a spec of the same database by way of a proxy. It skips a test that runs on SQLite.
 func Via(t testing.TB, spec string) (*proxy.Proxy, string) {
 	if database.IsSQLite(spec) {
 		t.Skip("SQLite is part of the process, so there is no line that could break: " +

@@ -1,0 +1,2 @@
+import "./a.js";
+export const b = 1;
