@@ -565,16 +565,20 @@ func Nth(n int, when func(zkserver.Request) bool) func(zkserver.Request) bool {
 	}
 }
 
-// Sent returns the condition of the requests of these kinds in a session; of all, if there are none.
+// Sent returns the condition of the requests of these kinds in a session; of all, if there are none. A multi is of the
+// kind of its first part, too.
 func Sent(s *Session, ops ...jute.Op) func(zkserver.Request) bool {
 	return func(r zkserver.Request) bool {
-		return r.Session == s.ID && (len(ops) == 0 || slices.Contains(ops, r.Op))
+		isOne := len(ops) == 0 || slices.Contains(ops, r.Op) || r.Op == jute.OpMulti && slices.Contains(ops, r.First)
+		return r.Session == s.ID && isOne
 	}
 }
 
 // Creates returns the condition of the requests that create a node in a session.
 func Creates(s *Session) func(zkserver.Request) bool {
-	return func(r zkserver.Request) bool { return r.Session == s.ID && CreatesNode(r.Op) }
+	return func(r zkserver.Request) bool {
+		return r.Session == s.ID && CreatesNode(r.Op) && r.First != jute.OpDelete
+	}
 }
 
 // RequestsOf lists the requests of the locks of some sessions.
