@@ -286,7 +286,7 @@ func (p schedulePlan) run(c *runner.Case, s player.Subject) {
 			found = worse
 		}
 	}
-	c.Fail(failureText(found), labAddress(c, found))
+	c.Fail(i18n.Textf("%s, in this schedule:\n%s", violationText(found), found.Steps()), labAddress(c, found))
 }
 
 // worse searches for a violation that costs all points. A schedule ends with its first one; a worse may come after it.
@@ -383,10 +383,6 @@ func addressOf(tr *player.Trace) locks.Address {
 		Scene: locks.Scene{Lock: w.Name, Contenders: w.Contenders, Shared: w.Shared, Seed: 1, Kinds: w.Kinds,
 			Faults: w.Faults, Choices: tr.Whole(), Scripts: w.Scripts},
 	}
-}
-
-func failureText(tr *player.Trace) i18n.Text {
-	return i18n.Textf("%s, in this schedule:\n%s", violationText(tr), tr.Steps())
 }
 
 // violationText is the violation. If a node is left, it also says which lost request the lock must send again.
