@@ -30,8 +30,8 @@ type Lease struct {
 
 	// Guarded by m.mu.
 	ended    bool // Unlock was called
-	reported bool // and has returned how the lease ended
-	refused  bool // or that the server refuses to delete the node: the next call waits until it has gone
+	reported bool // Unlock has returned how the lease ended
+	refused  bool // Unlock has returned that the server refuses to delete the node: the next call waits until it has gone
 }
 
 // check returns l. It panics if l was not returned by Lock or TryLock.
@@ -72,10 +72,10 @@ func (l *Lease) Lost() <-chan struct{} {
 }
 
 // ValidUntil returns until when the lock is proved to be held, by this process's clock: unless somebody deletes the
-// lock's node, no other contender holds the lock before. Each proof moves it on, at least six times per session
-// timeout. As long as the servers answer in time, a fifth of the session timeout or more is left, less three round
-// trips; and half of it, less five, from a third of it and four round trips after the Lock on. If no further proof
-// succeeds, Lost closes at that time. It is the zero Time once the lease is over.
+// lock's node, no other contender holds the lock before. Each proof moves it on, at least six times per session timeout
+// T. While the servers answer in time, at least T/5 less three round trips is left. From T/3 and four round trips after
+// the Lock on, at least T/2 less five round trips is left. If no further proof succeeds, Lost closes at that time. The
+// zero Time says that the lease is over.
 //
 // It is for what must end with the lease: the deadline of a request, or the time at which a process is killed. Compare
 // it with time.Now; in another process use what is left of it, [time.Until]. If the machine is suspended, the monotonic

@@ -29,47 +29,48 @@ type Leased interface {
 // A Subject is a kind of lock under exploration.
 type Subject struct {
 	Name string
+	Path string // of the lock; "/explore/lock" if it is empty
 	// Open is called once per client; the function that it returns makes the contenders of
 	// that client. If the lock has owners, it makes an owner for each name.
 	Open func(conn *zk.Conn, path string) func(name string) Lock
 	// NotLocked reports whether an error of Unlock means that the lock was not held. Nil: the lock cannot report that.
 	NotLocked func(err error) bool
-	Path      string // of the lock; "/explore/lock" if it is empty
 	// Begin, if it is not nil, is called before each schedule. A lock that calls gap(name) at a place where the scheduler
 	// may let others run stops there until the explorer chooses to let it go on. End is called when the schedule is over:
 	// goroutines of the lock that wait must exit then.
 	Begin func(gap func(name string)) (end func())
-	Queue bool // contenders get the lock in the order of their nodes' numbers
-	// Requeues: an error of the connection or the session is not an error of Lock,
-	// TryLock or Unlock; they try again. Otherwise they may fail after a fault.
-	Requeues  bool
-	Timed     bool // the lock watches over its session by the clock: a session expires only after its timeout has passed
+
+	// What the lock promises.
+	Queue     bool // contenders get the lock in the order of their nodes' numbers
 	Contexts  bool // Lock and TryLock end when their ctx does
 	Reentrant bool // a holder may lock again, and holds the lock until it has unlocked as often as it has locked
-	Exists    bool // the lock takes for granted that its path is there, as the parent of a queue: every world has it
 	Permits   int  // how many may be inside at once; 0: one
 	// Together, if it is not nil, reports whether two contenders may be inside at once, as two readers may.
 	Together func(a, b string) bool
-	// Lenient: the lock is a student's attempt. Any right behaviour is accepted: the lock may try again after a fault
-	// or not, clean up later, wait for timers, and draw random names, so that its schedules need not repeat.
-	Lenient bool
-	Closes  bool          // Unlock closes the client, after a Lock that failed, too
-	Session time.Duration // the session timeout of the clients; 0: SessionTimeout
-	// Alone: the contenders of a client share nothing but the client, so Open
-	// may be called for each of them. A film then shows whose each request is.
-	Alone  bool
-	Within time.Duration // Lock gives up after this time; 0: it does not
-	// Bypass: a contender whose first request has been carried out starves if
-	// contenders that call Lock later get in at most that many times before it. 0: not checked.
+	// Bypass: a contender whose first request is carried out starves if later ones get in so many times. 0: not checked.
 	Bypass int
-	// Check, if it is not nil, is called whenever all goroutines have got as far as they
-	// can. It returns what is wrong with the lock; a Violation without a Kind if nothing is.
-	Check func() Violation
 	// Requests and Events are how many requests n contenders send at most, and how many watch events they get, if each
 	// locks once and no fault happens. Nil: not checked.
 	Requests, Events func(n int) int
-	Ignore           []Kind  // violations that are not reported, because the lock makes no such promise
-	Known            []Known // the known faults of the lock
+	// Check, if it is not nil, is called whenever all goroutines have got as far as they
+	// can. It returns what is wrong with the lock; a Violation without a Kind if nothing is.
+	Check  func() Violation
+	Ignore []Kind  // violations that are not reported, because the lock makes no such promise
+	Known  []Known // the known faults of the lock
+
+	// How it works.
+	Requeues bool // after an error of the connection or the session its calls try again; otherwise they may fail
+	Timed    bool // it watches over its session by the clock: a session expires only after its timeout has passed
+	Exists   bool // it takes for granted that its path is there, as the parent of a queue: every world has it
+	Closes   bool // Unlock closes the client, after a Lock that failed, too
+	// Lenient: the lock is a student's attempt. Any right behaviour is accepted: the lock may try again after a fault
+	// or not, clean up later, wait for timers, and draw random names, so that its schedules need not repeat.
+	Lenient bool
+	// Alone: the contenders of a client share nothing but the client, so Open
+	// may be called for each of them. A film then shows whose each request is.
+	Alone   bool
+	Session time.Duration // the session timeout of the clients; 0: SessionTimeout
+	Within  time.Duration // Lock gives up after this time; 0: it does not
 }
 
 // Wrapped is the lock with each of its contenders inside another one.
@@ -82,8 +83,7 @@ func (s Subject) Wrapped(wrap func(l Lock, conn *zk.Conn, path, name string) Loc
 	return s
 }
 
-// A Known is a fault of a lock that its page describes. A violation that matches is
-// reported apart and does not end a search.
+// A Known is a fault of a lock that its page describes. A violation that matches is counted apart, and ends no search.
 type Known struct {
 	Name  i18n.Text
 	Match func(v Violation, f Facts) bool

@@ -21,6 +21,7 @@ func inBrackets(place string) string {
 	return " (" + place + ")"
 }
 
+// A Verdict is how a case has ended.
 type Verdict struct {
 	Case    string
 	Words   i18n.Text // of its failure; empty if it has not failed
@@ -31,30 +32,7 @@ type Verdict struct {
 	Died, Stuck bool
 	// Trace is the schedule that has failed, as an address of the lab; "" if the case has no such schedule. See Case.Fail.
 	Trace string
-
-	again string // see Case.Again
-}
-
-// A Launcher starts the processes of a Judge, and ends them.
-type Launcher struct {
-	// Command prepares a process of the test binary with the arguments, and with the variables added to its environment.
-	Command func(args, env []string) (*exec.Cmd, error)
-	// Started is called with a process that has been started.
-	Started func(cmd *exec.Cmd)
-	// Kill ends a process and all that it has started. It is called at least once for each, also for one that has ended.
-	Kill func(cmd *exec.Cmd)
-}
-
-// Remote returns the judge of a test function of another test binary: no lock can end it, for it is not part of the
-// process that the lock is in. The test must call New once only, or for the wanted cases first.
-func Remote(test string, l Launcher) *Judge {
-	return &Judge{start: func() (*worker, error) {
-		w, err := startWorker(test, "1 "+test, l)
-		if err == nil {
-			w.sweep = true
-		}
-		return w, err
-	}}
+	again string // if the case is to run again, what About returns in the new process
 }
 
 func (v Verdict) Failed() bool { return v.Words.String() != "" }
@@ -69,4 +47,26 @@ func (v *Verdict) fails(failures []Failure) {
 		words = append(words, f.Text)
 	}
 	v.Words, v.Place = i18n.Join(words, "\n"), failures[0].Place
+}
+
+// A Launcher starts the processes of a Judge, and ends them.
+type Launcher struct {
+	// Command prepares a process of the test binary with the arguments, and with the variables added to its environment.
+	Command func(args, env []string) (*exec.Cmd, error)
+	// Started is called with a process that has been started.
+	Started func(cmd *exec.Cmd)
+	// Kill ends a process and all that it has started. It is called at least once for each, also for one that has ended.
+	Kill func(cmd *exec.Cmd)
+}
+
+// Remote returns the judge of a test function of another test binary. No lock can end this judge, because the lock is
+// in another process. If the test calls New more than once, the first call must be that for the wanted cases.
+func Remote(test string, l Launcher) *Judge {
+	return &Judge{start: func() (*worker, error) {
+		w, err := startWorker(test, "1 "+test, l)
+		if err == nil {
+			w.sweep = true
+		}
+		return w, err
+	}}
 }
