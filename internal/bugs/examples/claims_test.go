@@ -9,8 +9,18 @@ import (
 	"example.com/zklock/internal/bugs"
 	"example.com/zklock/internal/bugs/scenes"
 	"example.com/zklock/internal/explore/player"
+	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/testenv"
 )
+
+func TestMain(m *testing.M) { locktest.Main(m) }
+
+// Each bug that has a scene happens with the article's lock, and not with the lock that cures it.
+func TestBugByItsScene(t *testing.T) {
+	for _, s := range scenes.WithScene {
+		t.Run(s.ID, bugs.Example(s.ID).ByItsScene)
+	}
+}
 
 // Article D says of its first version: 此实现方式还可能存在死锁问题, a holder that crashes or loses its network blocks the whole
 // lock. It does not: its node is ephemeral. The next contender gets the lock when the session has expired, in the
