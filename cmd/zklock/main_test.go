@@ -76,14 +76,14 @@ func stamp(file string) {
 	os.Exit(1)
 }
 
-// do runs zklock in this process, in English.
-func do(ctx context.Context, t *testing.T, args ...string) (status int, stdout, stderr string) {
+// runHere runs zklock in this process, in English.
+func runHere(ctx context.Context, t *testing.T, args ...string) (status int, stdout, stderr string) {
 	var out, errOut bytes.Buffer
 	status = execute(ctx, args, &out, &errOut)
 	return status, out.String(), errOut.String()
 }
 
-func oneLine(t *testing.T, text, want string) {
+func requireOneLine(t *testing.T, text, want string) {
 	require.Contains(t, text, want)
 	require.Equal(t, len(text)-1, strings.Index(text, "\n"), "one line: %q", text)
 }
@@ -101,9 +101,9 @@ func TestACommandThatFindsNoServerSaysThatItTries(t *testing.T) {
 				args = args[:6]
 			}
 			go func() { ended <- execute(ctx, args, io.Discard, stderr) }()
-			require.Equal(t, want, said(t, out))
+			require.Equal(t, want, nextOutput(t, out))
 			end()
-			require.Equal(t, 1, strings.Count(said(t, out), "\n"), "that it has given up")
+			require.Equal(t, 1, strings.Count(nextOutput(t, out), "\n"), "that it has given up")
 			require.Equal(t, exitUnavailable, <-ended)
 		}
 	}
@@ -114,7 +114,7 @@ func TestTheHelpHasEachFlagOfItsVerb(t *testing.T) {
 	t.Setenv("ZOOKEEPER_SERVERS", "")
 	for _, lang := range []string{"en", "zh"} {
 		for verb := range verbs {
-			status, help, _ := do(t.Context(), t, verb, "-lang", lang, "-help")
+			status, help, _ := runHere(t.Context(), t, verb, "-lang", lang, "-help")
 			require.Zero(t, status)
 			require.True(t, strings.HasPrefix(help, "zklock "+verb+" "), help)
 			var all []string
@@ -148,11 +148,11 @@ func startServing(t *testing.T) serving {
 	errOut, stderr := io.Pipe()
 	ended := make(chan int, 1)
 	go func() { ended <- execute(ctx, []string{"serve", "127.0.0.1:0"}, stdout, stderr) }()
-	return serving{regexp.MustCompile(`127\.0\.0\.1:[1-9]\d*`).FindString(said(t, out)), errOut, interrupt, ended}
+	return serving{regexp.MustCompile(`127\.0\.0\.1:[1-9]\d*`).FindString(nextOutput(t, out)), errOut, interrupt, ended}
 }
 
-// said is what is written to a pipe next.
-func said(t *testing.T, pipe io.Reader) string {
+// nextOutput is what is written to a pipe next.
+func nextOutput(t *testing.T, pipe io.Reader) string {
 	b := make([]byte, 1000)
 	n := testenv.Must(pipe.Read(b))(t)
 	return string(b[:n])
@@ -164,13 +164,13 @@ func TestServeServesTheEmbeddedServerUntilCtrlC(t *testing.T) {
 	_ = testenv.Must(conn.Create("/mine", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)))(t)
 	conn.Close()
 
-	status, _, stderr := do(t.Context(), t, "serve", s.addr)
+	status, _, stderr := runHere(t.Context(), t, "serve", s.addr)
 	require.Equal(t, exitFailure, status, "a second server cannot have the same port")
-	oneLine(t, stderr, "serve "+s.addr)
+	requireOneLine(t, stderr, "serve "+s.addr)
 	require.Contains(t, stderr, "address already in use")
 
 	s.interrupt()
-	oneLine(t, said(t, s.stderr), "zklock: interrupted: the server at "+s.addr+" and all its nodes are gone")
+	requireOneLine(t, nextOutput(t, s.stderr), "zklock: interrupted: the server at "+s.addr+" and all its nodes are gone")
 	require.Zero(t, <-s.ended, "Ctrl-C is how it is meant to end")
 	require.Error(t, testenv.Err(net.DialTimeout("tcp", s.addr, time.Second)))
 }
@@ -186,14 +186,14 @@ func TestServeReportsAClientThatHasSeenMore(t *testing.T) {
 		require.Equal(t, io.EOF, testenv.Err(nc.Read(make([]byte, 1))), "as by a real server")
 		nc.Close()
 	}
-	oneLine(t, said(t, s.stderr), "authentication failed: EOF")
+	requireOneLine(t, nextOutput(t, s.stderr), "authentication failed: EOF")
 	s.interrupt()
-	oneLine(t, said(t, s.stderr), "zklock: interrupted: ")
+	requireOneLine(t, nextOutput(t, s.stderr), "zklock: interrupted: ")
 	require.Zero(t, <-s.ended)
 }
 
-// certified writes a certificate for localhost, which is its own authority, and its key into a file.
-func certified(t *testing.T) (file string) {
+// makeCertificate writes a certificate for localhost, which is its own authority, and its key into a file.
+func makeCertificate(t *testing.T) (file string) {
 	key := testenv.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"}, IsCA: true, BasicConstraintsValid: true,
@@ -233,7 +233,7 @@ func behindTLS(t *testing.T, zoo *zkserver.Server, config *tls.Config, refused f
 
 // TestTLSShowsEachSideWhoTheOtherIs: a server that cannot be trusted is one line of error.
 func TestTLSShowsEachSideWhoTheOtherIs(t *testing.T) {
-	server, client, stranger := certified(t), certified(t), certified(t)
+	server, client, stranger := makeCertificate(t), makeCertificate(t), makeCertificate(t)
 	known := testenv.Must(zkconn.LoadTLS(client, server, ""))(t)
 	config := &tls.Config{Certificates: known.Certificates, ClientCAs: known.RootCAs}
 	config.ClientAuth = tls.RequireAndVerifyClientCert
@@ -252,7 +252,7 @@ func TestTLSShowsEachSideWhoTheOtherIs(t *testing.T) {
 				cancel()
 			}
 		})
-		status, stdout, stderr := do(ctx, t, "who", "-zk", c.host+":"+port, "-ca", c.ca, "-cert", c.cert, "/q")
+		status, stdout, stderr := runHere(ctx, t, "who", "-zk", c.host+":"+port, "-ca", c.ca, "-cert", c.cert, "/q")
 		if c.want == "" {
 			require.Zero(t, status, stderr)
 			require.Contains(t, stdout, "nobody holds /q")
@@ -260,16 +260,16 @@ func TestTLSShowsEachSideWhoTheOtherIs(t *testing.T) {
 			continue
 		}
 		require.Equal(t, exitUnavailable, status)
-		oneLine(t, stderr, c.want)
+		requireOneLine(t, stderr, c.want)
 		require.Empty(t, stdout)
 	}
 }
 
 func TestCredentialsComeFromAFileOfTheirOwnerOrTheEnvironment(t *testing.T) {
 	_, _, conn := onServer(t)
-	made(t, conn, "/q/"+zkLock, "secret", zk.DigestACL(zk.PermAll, "ops", "pass")...)
+	makeNode(t, conn, "/q/"+zkLock, "secret", zk.DigestACL(zk.PermAll, "ops", "pass")...)
 	shows := func(flags ...string) string {
-		status, stdout, stderr := do(t.Context(), t, append(append([]string{"who"}, flags...), "/q")...)
+		status, stdout, stderr := runHere(t.Context(), t, append(append([]string{"who"}, flags...), "/q")...)
 		require.Zero(t, status, stderr)
 		return stdout
 	}
@@ -291,8 +291,8 @@ func TestCredentialsComeFromAFileOfTheirOwnerOrTheEnvironment(t *testing.T) {
 		if os.PathSeparator != '/' && strings.Contains(c.want, "chmod") {
 			continue // the mode does not say who may read the file
 		}
-		status, _, stderr := do(t.Context(), t, "who", c.flag, c.value, "/q")
+		status, _, stderr := runHere(t.Context(), t, "who", c.flag, c.value, "/q")
 		require.Equal(t, exitUsage, status)
-		oneLine(t, stderr, c.want)
+		requireOneLine(t, stderr, c.want)
 	}
 }

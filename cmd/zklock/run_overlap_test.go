@@ -124,7 +124,7 @@ func begin(t *testing.T, server string, own *servers.ZooKeeper, conn *zk.Conn) *
 		}
 	}
 	tr.runner = run(tr.line.Addr(), tr.first)
-	appears(t, tr.first)
+	waitForFile(t, tr.first)
 	for _, pid := range tr.runner.family(t) {
 		if line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); strings.Contains(string(line), "__guard") {
 			tr.guards = append(tr.guards, pid)
@@ -189,7 +189,7 @@ func (tr *trial) finish() {
 	tr.goOn()
 	tr.line.Heal()
 	tr.runner.Wait()
-	ended(tr.T, tr.runner.family(tr.T)...)
+	waitForEnd(tr.T, tr.runner.family(tr.T)...)
 	require.Empty(tr, tr.second.family(tr.T))
 }
 

@@ -81,8 +81,8 @@ func (p *program) family(t *testing.T) (all []int) {
 	return all
 }
 
-// ended waits until processes have ended.
-func ended(t *testing.T, pids ...int) {
+// waitForEnd waits until processes have ended.
+func waitForEnd(t *testing.T, pids ...int) {
 	for _, pid := range pids {
 		eventually(t, func() bool {
 			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -91,8 +91,8 @@ func ended(t *testing.T, pids ...int) {
 	}
 }
 
-// appears waits for a file that a command makes, and returns what it has.
-func appears(t *testing.T, file string) (text string) {
+// waitForFile waits for a file that a command makes, and returns what it has.
+func waitForFile(t *testing.T, file string) (text string) {
 	eventually(t, func() bool {
 		b, err := os.ReadFile(file)
 		text = strings.TrimSpace(string(b))
@@ -101,8 +101,8 @@ func appears(t *testing.T, file string) (text string) {
 	return text
 }
 
-// alone waits until the session of the test's own client is the only one, and no node is at the path of the lock.
-func alone(t *testing.T, srv *zkserver.Server) {
+// waitUntilReleased waits until the session of the test's own client is the only one, and no node is at the path of the lock.
+func waitUntilReleased(t *testing.T, srv *zkserver.Server) {
 	eventually(t, func() bool { return len(srv.Sessions()) == 1 && len(srv.Children("/q")) == 0 })
 }
 
@@ -110,6 +110,7 @@ func TestTheExitStatusIsThatOfTheCommand(t *testing.T) {
 	srv, _, conn := onServer(t)
 	garbled := filepath.Join(t.TempDir(), "garbled")
 	require.NoError(t, os.WriteFile(garbled, []byte("\x7fELF\n"), 0o700))
+	// A line has the exit status, the arguments, in which + is a blank, and what zklock prints.
 	for line := range strings.Lines(string(testenv.Must(os.ReadFile("testdata/statuses.txt"))(t))) {
 		part := strings.Split(strings.TrimSpace(line), " |")
 		if len(part) < 3 {
@@ -122,19 +123,19 @@ func TestTheExitStatusIsThatOfTheCommand(t *testing.T) {
 		p := start(t, args...)
 		require.Equal(t, part[0], fmt.Sprint(p.status(t)), "%s: %s", line, &p.stderr)
 		if want := strings.TrimSpace(part[2]); want != "" {
-			oneLine(t, p.stderr.String(), want)
+			requireOneLine(t, p.stderr.String(), want)
 		} else {
 			require.Empty(t, p.stderr.String())
 		}
-		alone(t, srv)
+		waitUntilReleased(t, srv)
 	}
 
 	m := testenv.Must(zklock.New(conn, "/q"))(t)
 	lease := testenv.Must(m.Lock(t.Context(), nil))(t)
-	refused := func(args ...string) int {
+	refused := func(args ...string) int { // the exit status of a run that does not get the lock
 		p := start(t, append(append([]string{"run"}, args...), "/q", "--", "true")...)
 		status := p.status(t)
-		oneLine(t, p.stderr.String(), "zklock: run /q at ")
+		requireOneLine(t, p.stderr.String(), "zklock: run /q at ")
 		require.Len(t, srv.Children("/q"), 1, "it has left its node")
 		return status
 	}
@@ -158,7 +159,7 @@ func TestTheCommandHasItsStandardStreamsAndTheLockInItsEnvironment(t *testing.T)
 	// The token is that of a server in epoch 3: 3<<42 is 13194139533312.
 	require.Regexp(t, `^/q /q/_c_[0-9a-f]{32}-lock-0000000000 13194139\d{6}\n$`, p.stdout.String())
 	require.Equal(t, "from stdin\n", p.stderr.String())
-	alone(t, srv)
+	waitUntilReleased(t, srv)
 }
 
 func TestSignalsArePassedOnAndTheSecondKills(t *testing.T) {
@@ -166,8 +167,8 @@ func TestSignalsArePassedOnAndTheSecondKills(t *testing.T) {
 	dir := t.TempDir()
 	script := `for s in TERM INT HUP QUIT USR1 USR2 WINCH; do trap "echo $s >>got" $s; done; sleep 60 & echo $$ >runs; while :; do wait; done`
 	p := start(t, "run", "/q", "--", "sh", "-c", "cd "+dir+"; "+script)
-	appears(t, filepath.Join(dir, "runs"))
-	require.Len(t, p.family(t), 5, "two guards, the starter, the command and its child")
+	waitForFile(t, filepath.Join(dir, "runs"))
+	require.Len(t, p.family(t), 2+1+1+1, "two guards, the starter, the command and its child")
 	for _, pid := range p.family(t) {
 		require.NotEqual(t, p.Process.Pid, testenv.Must(syscall.Getpgid(pid))(t),
 			"what kills zklock's group leaves none that ends the command")
@@ -175,13 +176,13 @@ func TestSignalsArePassedOnAndTheSecondKills(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGTERM} {
 		require.NoError(t, p.Process.Signal(s))
 		name := strings.TrimPrefix(unix.SignalName(s), "SIG")
-		eventually(t, func() bool { return strings.HasSuffix(appears(t, filepath.Join(dir, "got")), name) }, name)
+		eventually(t, func() bool { return strings.HasSuffix(waitForFile(t, filepath.Join(dir, "got")), name) }, name)
 	}
 	require.NoError(t, p.Process.Signal(syscall.SIGINT))
 	require.Equal(t, 128+int(syscall.SIGKILL), p.status(t))
 	require.Empty(t, p.stderr.String(), "it was asked for")
 	require.Empty(t, p.family(t), "what is left")
-	alone(t, srv)
+	waitUntilReleased(t, srv)
 }
 
 // escapes are ways out of the command's group, or of a signal: each starts "$@" in the background. A
@@ -217,7 +218,7 @@ func TestNothingOfTheCommandOutlivesTheLock(t *testing.T) {
 	}
 	for end, want := range ends {
 		requireNothingOutlives(t, ways, end, want, 0)
-		if os.Geteuid() == 0 && testenv.AtLanding() { // a namespace takes root
+		if os.Geteuid() == 0 && testenv.AtLanding() { // only root may make a namespace
 			requireNothingOutlives(t, ways, end, want, syscall.CLONE_NEWPID)
 		}
 	}
@@ -243,7 +244,7 @@ func requireNothingOutlives(t *testing.T, ways map[string]string, end string, wa
 		"run", "-session", "40s", "/q", "--", "sh", "-c", script+"read x; exit 3")
 	for name := range ways {
 		if end != "panic" { // which may come before they begin
-			appears(t, filepath.Join(dir, name))
+			waitForFile(t, filepath.Join(dir, name))
 		}
 	}
 
@@ -297,7 +298,7 @@ func TestASignalEndsTheWaitForTheLock(t *testing.T) {
 		require.Empty(t, p.stderr.String())
 	}
 	require.NoError(t, lease.Unlock(t.Context()))
-	alone(t, srv)
+	waitUntilReleased(t, srv)
 }
 
 func TestARequestEndsARevocableCommand(t *testing.T) {
@@ -309,12 +310,12 @@ func TestARequestEndsARevocableCommand(t *testing.T) {
 		runs := filepath.Join(t.TempDir(), "runs")
 		p := start(t, "run", "-revocable="+c.revocable, "/q", "--",
 			"sh", "-c", "trap 'exit 5' TERM; echo >"+runs+" .; while :; do sleep 0.01; done")
-		appears(t, runs)
-		status, _, stderr := do(t.Context(), t, "revoke", "-wait", c.wait, "/q")
+		waitForFile(t, runs)
+		status, _, stderr := runHere(t.Context(), t, "revoke", "-wait", c.wait, "/q")
 		require.Equal(t, c.status, status, stderr)
 		p.Process.Signal(syscall.SIGTERM) // if it was not asked
 		require.Equal(t, 5, p.status(t))
-		alone(t, srv)
+		waitUntilReleased(t, srv)
 	}
 }
 
@@ -331,7 +332,7 @@ func TestACommandRunsOnceForEachKey(t *testing.T) {
 	for _, p := range all {
 		require.Zero(t, p.status(t), &p.stderr)
 	}
-	require.Equal(t, ".", appears(t, file))
+	require.Equal(t, ".", waitForFile(t, file))
 
 	note := srv.Hold(func(r zkserver.Request) bool { return r.Path == "/q"+onceNode && r.Op == jute.OpSetData })
 	late := start(t, "run", "-once", "2026-11-28", "/q", "--", "true")
@@ -341,7 +342,7 @@ func TestACommandRunsOnceForEachKey(t *testing.T) {
 	require.Zero(t, start(t, "run", "-once", "2026-11-29", "/q", "--", "true").status(t))
 	note.Release()
 	require.Equal(t, exitUnavailable, late.status(t))
-	oneLine(t, late.stderr.String(), "-once could not be noted, so it may run again: ")
+	requireOneLine(t, late.stderr.String(), "-once could not be noted, so it may run again: ")
 	noted, _ := testenv.Must2(conn.Get("/q" + onceNode))(t)
 	require.Equal(t, "2026-11-29", string(noted))
 }
@@ -370,7 +371,7 @@ func TestACommandThatItsGuardsHaveEndedIsSaidToBe(t *testing.T) {
 		runs := filepath.Join(t.TempDir(), "runs")
 		p := start(t, "run", "-session", c.session, "/q", "--", "sh", "-c",
 			"trap 'exit 143' TERM; echo $$ >"+runs+"; while :; do read x; done")
-		command := testenv.Must(strconv.Atoi(appears(t, runs)))(t)
+		command := testenv.Must(strconv.Atoi(waitForFile(t, runs)))(t)
 		for _, s := range c.signals {
 			for _, pid := range append(p.family(t), p.Process.Pid) {
 				line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
@@ -379,11 +380,11 @@ func TestACommandThatItsGuardsHaveEndedIsSaidToBe(t *testing.T) {
 				}
 			}
 		}
-		ended(t, command)
+		waitForEnd(t, command)
 		if c.word != "" {
 			require.NoError(t, p.Process.Signal(syscall.SIGCONT))
 			require.Contains(t, []int{128 + int(syscall.SIGTERM), 128 + int(syscall.SIGKILL)}, p.status(t))
-			oneLine(t, p.stderr.String(), "the l") // "the lease had less than -grace" or, if the machine has stopped, "the lock was lost"
+			requireOneLine(t, p.stderr.String(), "the l") // "the lease had less than -grace" or, if the machine has stopped, "the lock was lost"
 		}
 	}
 }
@@ -399,7 +400,7 @@ func TestACommandHasTheTerminal(t *testing.T) {
 	shell.Env = append(os.Environ(), "TERM=dumb", "zklock="+testenv.Must(os.Executable())(t))
 	in, out := testenv.Must(shell.StdinPipe())(t), testenv.Must(shell.StdoutPipe())(t)
 	require.NoError(t, shell.Start())
-	text, buffer := "", make([]byte, 4096)
+	text, buffer := "", make([]byte, 4096) // text is what the terminal has shown behind the last pattern
 	// shows waits until the terminal shows a pattern. The commands below write be''gins, so that their echo differs.
 	shows := func(pattern string) {
 		require.NoError(t, out.(*os.File).SetReadDeadline(time.Now().Add(patience)))
@@ -411,13 +412,14 @@ func TestACommandHasTheTerminal(t *testing.T) {
 		text = text[regexp.MustCompile(pattern).FindStringIndex(text)[1]:]
 	}
 	keys := func(text string) { testenv.Must(io.WriteString(in, text))(t) }
-	shows(`bash-.*[#$] `)
+	shows(`bash-.*[#$] `) // the shell's prompt
 	keys("$zklock run /q -- sh -c 'trap \"echo inter''rupted; exit 4\" INT; echo be''gins; while :; do sleep 0.01; " +
 		"done'; echo status $?\n")
 	shows("begins")
 	keys("\x03") // Ctrl-C
 	shows("interrupted")
 	shows("status 4")
+
 	keys("$zklock run /q -- sh -c 'echo be''gins; read x; echo \"read $x\"; exit 5'\n")
 	shows("begins")
 	keys("\x1a") // Ctrl-Z
@@ -431,6 +433,7 @@ func TestACommandHasTheTerminal(t *testing.T) {
 	shows(`bash-.*[#$] `)
 	keys("echo status $?\n")
 	shows("status 5")
+
 	keys("$zklock run -session 40s /q -- sh -c 'trap \"\" TERM; trap \"exit 6\" USR1; echo be''gins; while :; " +
 		"do sleep 0.01; done' &\n")
 	shows("begins")
@@ -441,5 +444,5 @@ func TestACommandHasTheTerminal(t *testing.T) {
 	keys("next\n")
 	shows("then next")
 	require.NoError(t, shell.Wait())
-	alone(t, srv)
+	waitUntilReleased(t, srv)
 }

@@ -34,8 +34,8 @@ func connected(t *testing.T, addr string) *zk.Conn {
 	return conn
 }
 
-// made makes the node of a contender, with those above it, and returns its path.
-func made(t *testing.T, conn *zk.Conn, path string, data string, acl ...zk.ACL) string {
+// makeNode makes the node of a contender, with those above it, and returns its path.
+func makeNode(t *testing.T, conn *zk.Conn, path string, data string, acl ...zk.ACL) string {
 	t.Helper()
 	for i := range path[1:] {
 		if path[i+1] == '/' {
@@ -59,7 +59,7 @@ const (
 
 // queueOf is the queue without times, sessions and tokens. A holder has a star.
 func queueOf(t *testing.T, path string) string {
-	status, stdout, stderr := do(t.Context(), t, "who", "-json", path)
+	status, stdout, stderr := runHere(t.Context(), t, "who", "-json", path)
 	require.Zero(t, status, stderr)
 	var queue []contender
 	require.NoError(t, json.Unmarshal([]byte(stdout), &queue))
@@ -78,20 +78,20 @@ func queueOf(t *testing.T, path string) string {
 // TestTheNodesOfOthersAreShown, those that zklock waits for and others, with what passes zklock.
 func TestTheNodesOfOthersAreShown(t *testing.T) {
 	_, _, conn := onServer(t)
-	made(t, conn, "/q/x-117698527313657884-", "w")
-	made(t, conn, "/q/"+kazooID+"__lock__", "k")
-	made(t, conn, "/q/"+curatorID+"__READ__", "r")
+	makeNode(t, conn, "/q/x-117698527313657884-", "w")
+	makeNode(t, conn, "/q/"+kazooID+"__lock__", "k")
+	makeNode(t, conn, "/q/"+curatorID+"__READ__", "r")
 	testenv.Must(conn.Create("/q/"+kazooID, []byte("s"), zk.FlagEphemeral, zk.WorldACL(zk.PermAll)))(t)
-	made(t, conn, "/q/other-", "of nobody")
+	makeNode(t, conn, "/q/other-", "of nobody")
 	m := testenv.Must(zklock.New(conn, "/q", zklock.WithData([]byte("web-7"))))(t)
 	waits := bubble.Aside(func() error { return m.Do(t.Context(), zklock.NewOwner("nightly"), nil) })
 	eventually(t, func() bool { return strings.Contains(queueOf(t, "/q"), "zklock") })
 	require.Equal(t, "ZooKeeper WriteLock w *\nkazoo lock k *\nCurator read lock r *\nkazoo semaphore s\nzklock web-7",
 		queueOf(t, "/q"))
-	_, stdout, _ := do(t.Context(), t, "who", "/q")
+	_, stdout, _ := runHere(t.Context(), t, "who", "/q")
 	require.Regexp(t, `(?m)^4  waiter  nightly  web-7  .*  \d+  zklock\n`+
 		`kazoo lock: it does not wait for zklock unless .*\nCurator read lock: it does not wait for zklock\n$`, stdout)
-	_, stdout, _ = do(t.Context(), t, "who", "-lang", "zh", "/q")
+	_, stdout, _ = runHere(t.Context(), t, "who", "-lang", "zh", "/q")
 	require.Regexp(t, `(?m)^2  持有者  -  .*  Curator 读锁$`, stdout)
 	conn.Close()
 	require.Error(t, <-waits)
@@ -100,39 +100,39 @@ func TestTheNodesOfOthersAreShown(t *testing.T) {
 func TestEachLockHasItsHolders(t *testing.T) {
 	_, addr, conn := onServer(t)
 	require.Empty(t, queueOf(t, "/none"))
-	_, stdout, _ := do(t.Context(), t, "who", "/none")
+	_, stdout, _ := runHere(t.Context(), t, "who", "/none")
 	require.Equal(t, "nobody holds /none or waits for it\n", stdout)
 
 	for _, kind := range []string{"READ", "READ", "WRIT", "READ"} {
-		made(t, conn, "/rw/"+curatorID+"__"+kind+"__", kind)
+		makeNode(t, conn, "/rw/"+curatorID+"__"+kind+"__", kind)
 	}
 	require.Equal(t, "Curator read lock READ *\nCurator read lock READ *\nCurator write lock WRIT\nCurator read lock "+
 		"READ", queueOf(t, "/rw"))
 	for _, kind := range []string{"rlock", "lock", "rlock"} { // the writer's node is a lock's
-		made(t, conn, "/krw/"+kazooID+"__"+kind+"__", kind)
+		makeNode(t, conn, "/krw/"+kazooID+"__"+kind+"__", kind)
 	}
 	require.Equal(t, "kazoo read lock rlock *\nkazoo lock lock\nkazoo read lock rlock", queueOf(t, "/krw"))
 
 	// The process that is first in locks has made a lease, and waits for room.
-	made(t, conn, "/sem/leases/"+curatorID+"lease-", "a")
-	own := made(t, conn, "/sem/locks/"+curatorID+"lock-", "of another thread")
+	makeNode(t, conn, "/sem/leases/"+curatorID+"lease-", "a")
+	own := makeNode(t, conn, "/sem/locks/"+curatorID+"lock-", "of another thread")
 	require.Equal(t, "Curator semaphore a *\nCurator semaphore of another thread", queueOf(t, "/sem"))
 	require.NoError(t, conn.Delete(own, -1))
 	next := connected(t, addr)
-	made(t, next, "/sem/locks/"+curatorID+"lock-", "b")
-	made(t, conn, "/sem/leases/"+curatorID+"lease-", "c") // its own lock node has gone
+	makeNode(t, next, "/sem/locks/"+curatorID+"lock-", "b")
+	makeNode(t, conn, "/sem/leases/"+curatorID+"lease-", "c") // its own lock node has gone
 	require.Equal(t, "Curator semaphore a *\nCurator semaphore c *\nCurator semaphore b", queueOf(t, "/sem"))
-	made(t, next, "/sem/leases/"+curatorID+"lease-", "b")
+	makeNode(t, next, "/sem/leases/"+curatorID+"lease-", "b")
 	require.Equal(t, "Curator semaphore a *\nCurator semaphore c *\nCurator semaphore b", queueOf(t, "/sem"))
-	_, stdout, _ = do(t.Context(), t, "who", "/sem/leases")
+	_, stdout, _ = runHere(t.Context(), t, "who", "/sem/leases")
 	require.Contains(t, stdout, "a semaphore: see zklock who /sem")
 }
 
 func TestWhatMayNotBeReadIsShownAsSuch(t *testing.T) {
 	_, _, conn := onServer(t)
-	made(t, conn, "/q/"+zkLock, "secret", zk.ACL{Perms: zk.PermDelete, Scheme: "world", ID: "anyone"})
-	made(t, conn, "/q/lock-", "\x1b[2J\nmine")
-	_, stdout, _ := do(t.Context(), t, "who", "/q")
+	makeNode(t, conn, "/q/"+zkLock, "secret", zk.ACL{Perms: zk.PermDelete, Scheme: "world", ID: "anyone"})
+	makeNode(t, conn, "/q/lock-", "\x1b[2J\nmine")
+	_, stdout, _ := runHere(t.Context(), t, "who", "/q")
 	require.Regexp(t, `(?m)^0  holder  -      \(not readable\) +2.*  0x[0-9a-f]+  \d+ +zklock or zk.Lock\n1  waiter  -      \\x1b\[2J\\nmine `, stdout)
 }
 
@@ -143,11 +143,11 @@ func TestWatchShowsEachChange(t *testing.T) {
 	out, stdout := io.Pipe()
 	ended := make(chan int, 1)
 	go func() { ended <- execute(ctx, []string{"who", "-watch", "/q"}, stdout, io.Discard) }()
-	require.Contains(t, said(t, out), "nobody holds /q or waits for it")
+	require.Contains(t, nextOutput(t, out), "nobody holds /q or waits for it")
 	conn.Create("/q", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-	require.Contains(t, said(t, out), "nobody", "the path was made")
-	made(t, conn, "/q/lock-", "a")
-	require.Regexp(t, `/q\n#.*\n0  holder  -      a`, said(t, out))
+	require.Contains(t, nextOutput(t, out), "nobody", "the path was made")
+	makeNode(t, conn, "/q/lock-", "a")
+	require.Regexp(t, `/q\n#.*\n0  holder  -      a`, nextOutput(t, out))
 	interrupt()
 	require.Zero(t, <-ended)
 	eventually(t, func() bool { return len(srv.Sessions()) == 1 })
@@ -160,21 +160,21 @@ func TestErrorsAreOneLine(t *testing.T) {
 		if len(part) < 3 {
 			continue // a comment
 		}
-		status, stdout, stderr := do(t.Context(), t, strings.Fields(part[1])...)
+		status, stdout, stderr := runHere(t.Context(), t, strings.Fields(part[1])...)
 		require.Equal(t, part[0], fmt.Sprint(status), line)
-		oneLine(t, stderr, part[2])
+		requireOneLine(t, stderr, part[2])
 		require.Empty(t, stdout)
 	}
-	_, stdout, _ := do(t.Context(), t, "version")
+	_, stdout, _ := runHere(t.Context(), t, "version")
 	require.Regexp(t, `^zklock \S+ go1\.\d+\S*\n$`, stdout)
-	status, stdout, _ := do(t.Context(), t, "-help")
+	status, stdout, _ := runHere(t.Context(), t, "-help")
 	require.Zero(t, status)
 	require.Contains(t, stdout, "zklock serve [flags] 127.0.0.1:2181\n")
 }
 
 func TestRevokeAsksTheHolderAndShowsWhetherItGoes(t *testing.T) {
 	srv, addr, _ := onServer(t)
-	status, stdout, _ := do(t.Context(), t, "revoke", "/q")
+	status, stdout, _ := runHere(t.Context(), t, "revoke", "/q")
 	require.Zero(t, status)
 	require.Equal(t, "nobody holds /q\n", stdout)
 
@@ -182,10 +182,10 @@ func TestRevokeAsksTheHolderAndShowsWhetherItGoes(t *testing.T) {
 	defer conn.Close()
 	m := testenv.Must(zklock.New(conn, "/q", zklock.WithData([]byte("web-7"))))(t)
 	lease := testenv.Must(m.Lock(t.Context(), zklock.NewOwner("nightly")))(t)
-	status, stdout, stderr := do(t.Context(), t, "revoke", "-wait", "1ms", "/q")
+	status, stdout, stderr := runHere(t.Context(), t, "revoke", "-wait", "1ms", "/q")
 	require.Equal(t, exitHeld, status)
 	require.Regexp(t, `^asked nightly, web-7, token \d+, to release /q\n$`, stdout)
-	oneLine(t, stderr, "it is still there")
+	requireOneLine(t, stderr, "it is still there")
 	<-lease.RevokeRequested()
 	require.Len(t, srv.Children("/q"), 1, "it deletes nothing")
 
@@ -195,7 +195,7 @@ func TestRevokeAsksTheHolderAndShowsWhetherItGoes(t *testing.T) {
 		<-lease.RevokeRequested()
 		return lease.Unlock(context.Background())
 	})
-	status, stdout, stderr = do(t.Context(), t, "revoke", "-wait", patience.String(), "/q")
+	status, stdout, stderr = runHere(t.Context(), t, "revoke", "-wait", patience.String(), "/q")
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "it has gone, after")
 	require.NoError(t, <-gone)
@@ -203,7 +203,7 @@ func TestRevokeAsksTheHolderAndShowsWhetherItGoes(t *testing.T) {
 
 func TestRevokeAsksTheOneWithTheToken(t *testing.T) {
 	_, addr, conn := onServer(t)
-	made(t, conn, "/q/"+zkLock, "first")
+	makeNode(t, conn, "/q/"+zkLock, "first")
 	m := testenv.Must(zklock.New(connected(t, addr), "/q"))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	waits := bubble.Aside(func() error { return m.Do(ctx, zklock.NewOwner("second"), nil) })
@@ -212,18 +212,18 @@ func TestRevokeAsksTheOneWithTheToken(t *testing.T) {
 		queue = testenv.Must(m.Participants(t.Context()))(t)
 	}
 	require.Greater(t, queue[1].Token, int64(3<<42), "an ensemble's third epoch")
-	_, stdout, _ := do(t.Context(), t, "who", "-json", "/q")
+	_, stdout, _ := runHere(t.Context(), t, "who", "-json", "/q")
 	require.Contains(t, stdout, fmt.Sprintf(`"token": %d,`, queue[1].Token))
-	status, stdout, _ := do(t.Context(), t, "revoke", "-wait", "1ms", "-token", fmt.Sprint(queue[1].Token+3), "/q") // of a later hold
+	status, stdout, _ := runHere(t.Context(), t, "revoke", "-wait", "1ms", "-token", fmt.Sprint(queue[1].Token+3), "/q") // of a later hold
 	require.Equal(t, exitHeld, status)
 	require.Contains(t, stdout, "asked second, ")
 
-	status, _, stderr := do(t.Context(), t, "revoke", "-token", fmt.Sprint(uint32(queue[1].Token)), "/q")
+	status, _, stderr := runHere(t.Context(), t, "revoke", "-token", fmt.Sprint(uint32(queue[1].Token)), "/q")
 	require.Equal(t, exitFailure, status)
-	oneLine(t, stderr, fmt.Sprint("nobody has the token ", uint32(queue[1].Token)))
-	status, _, stderr = do(t.Context(), t, "revoke", "/q")
+	requireOneLine(t, stderr, fmt.Sprint("nobody has the token ", uint32(queue[1].Token)))
+	status, _, stderr = runHere(t.Context(), t, "revoke", "/q")
 	require.Equal(t, exitFailure, status)
-	oneLine(t, stderr, "first (zk.Lock) does not read requests, and was not asked")
+	requireOneLine(t, stderr, "first (zk.Lock) does not read requests, and was not asked")
 	cancel()
 	require.ErrorIs(t, <-waits, context.Canceled)
 }

@@ -50,8 +50,8 @@ func TestCountsAreWhatCrossesTheWire(t *testing.T) {
 
 			c := tap.Counts()
 			require.Equal(t, map[jute.Op]int64{jute.OpCreate: 4, jute.OpGetData: 4, jute.OpDelete: 3}, c.Requests)
-			require.EqualValues(t, 11, c.Total())
-			require.EqualValues(t, 3, c.Events)
+			require.EqualValues(t, 4+4+3, c.Total())
+			require.EqualValues(t, 3, c.Events, "one for each watch of /a, when it is deleted")
 			since := c.Since(before)
 			require.Equal(t, map[jute.Op]int64{jute.OpCreate: 1, jute.OpGetData: 1}, since.Requests)
 			require.Greater(t, since.BytesIn, int64(100_000))
@@ -59,7 +59,7 @@ func TestCountsAreWhatCrossesTheWire(t *testing.T) {
 
 			time.Sleep(time.Minute) // of virtual time, for pings
 			require.Greater(t, tap.Counts().Requests[jute.OpPing], int64(10))
-			require.EqualValues(t, 11, tap.Counts().Total(), "pings are left out")
+			require.Equal(t, c.Total(), tap.Counts().Total(), "pings are left out")
 		})
 	}
 }
@@ -179,7 +179,7 @@ func TestPacketsAreCountedHoweverTheyAreCut(t *testing.T) {
 		},
 		(&jute.ReplyHeader{Xid: -2}).Encode,
 	)
-	for piece := 1; piece <= 40; piece++ { // bytes at a time
+	for piece := 1; piece <= 40; piece++ { // how many bytes are written or read at a time
 		tap := new(wiretap.Tap)
 		s := &stream{down: bytes.NewReader(down)}
 		nc := testenv.Must(tap.Dialer(func(string, string, time.Duration) (net.Conn, error) { return s, nil })("", "", 0))(t)
@@ -188,8 +188,7 @@ func TestPacketsAreCountedHoweverTheyAreCut(t *testing.T) {
 		}
 		got := make([]byte, len(down))
 		for n := 0; n < len(got); {
-			k := testenv.Must(nc.Read(got[n:min(n+piece, len(got))]))(t)
-			n += k
+			n += testenv.Must(nc.Read(got[n:min(n+piece, len(got))]))(t)
 		}
 		require.Equal(t, up, s.wrote.Bytes())
 		require.Equal(t, down, got)

@@ -209,8 +209,8 @@ func TestServersThatHaveMovedAreFound(t *testing.T) {
 				}
 				require.NoError(t, err)
 				require.Equal(t, session, conn.SessionID())
-				// A pause of the client's, an old address that it has begun with, and the wait for watches.
-				require.LessOrEqual(t, time.Since(cut), 2*time.Second+againWatches+50*time.Millisecond)
+				const pause, oldAddress, polls = time.Second, time.Second, 50 * time.Millisecond
+				require.LessOrEqual(t, time.Since(cut), pause+oldAddress+againWatches+polls)
 			}
 		})
 	}
@@ -222,10 +222,7 @@ func TestNewAddressesAreTriedFirstAndTheKnownOnesInTurn(t *testing.T) {
 		h := &hosts{ctx: t.Context(), c: newClient(sessionTimeout), lookupHost: func(context.Context, string) ([]string, error) { return now, nil }}
 		require.NoError(t, h.Init([]string{"zk:1"}))
 		var order []string
-		next := func() string {
-			server, _ := h.Next()
-			return server
-		}
+		next := func() string { server, _ := h.Next(); return server }
 		for range 3 {
 			order = append(order, next())
 		}
@@ -255,7 +252,7 @@ func TestKnownAddressesStayIfALookUpFails(t *testing.T) {
 		down.Store(true)
 		for range 4 {
 			srv.Cut(session)
-			time.Sleep(1100 * time.Millisecond) // the pause of a client that has tried all addresses
+			time.Sleep(1100 * time.Millisecond) // more than the pause of a client that has tried all addresses
 			require.Equal(t, zk.StateHasSession, conn.State())
 			require.Equal(t, session, conn.SessionID())
 		}

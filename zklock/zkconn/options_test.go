@@ -140,7 +140,7 @@ func TestAServerThatIsSilentInTheHandshakeOfTLSIsLeft(t *testing.T) {
 		conn := testenv.Must(Connect(within(t, time.Minute), servers, sessionTimeout, WithTLS(client),
 			WithDialer(muteThenDial(2, overTLS(srv, server, func(sni string) { require.Equal(t, client.ServerName, sni) }), ""))))(t)
 		defer conn.Close()
-		const first = sessionTimeout / 3 / 3 // a third for three servers, and the second gets one and a half times as long
+		const first = sessionTimeout / 3 / 3 // a third for three servers; the second gets one and a half times as long
 		require.Equal(t, first+first*3/2, time.Since(began))
 	})
 }
@@ -187,7 +187,7 @@ func TestConnectEndsWithCtxThoughTheCredentialIsNotAnswered(t *testing.T) {
 // A session that lives is kept, for however long each server of the list closes the connection: without a quorum, it
 // closes that of everybody; one that lags closes that of a client which is ahead of it.
 func TestASessionThatLivesIsNotGivenUp(t *testing.T) {
-	const noQuorum, lags, silent = "no quorum", "lags", "is silent"
+	const noQuorum, lags, silent = "no quorum", "lags", "is silent" // why servers close the connection, or do not answer
 	for _, trouble := range []string{noQuorum, lags, silent} {
 		bubble.ServeCase(t, trouble, func(t *testing.T, srv *zkserver.Server) {
 			var refuses atomic.Bool
@@ -210,6 +210,7 @@ func TestASessionThatLivesIsNotGivenUp(t *testing.T) {
 			}))
 			testenv.Must(conn.Create("/a", nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)))(t)
 			session := srv.Sessions()[0]
+
 			refuses.Store(true)
 			srv.Cut(session.ID)
 			for range 20 { // something keeps the session: a new leader does, too
@@ -218,19 +219,21 @@ func TestASessionThatLivesIsNotGivenUp(t *testing.T) {
 			}
 			require.NotEqual(t, zk.StateHasSession, conn.State())
 			if trouble != noQuorum {
-				require.LessOrEqual(t, questions.Load(), int32(1+10/3), "each question may keep the session")
+				const timeouts, forOne = 10, 3 // of the session: the 20 halves above, and those for one question
+				require.LessOrEqual(t, questions.Load(), int32(1+timeouts/forOne), "each question may keep the session")
 			}
 			require.Positive(t, questions.Load())
+
 			refuses.Store(false)
 			time.Sleep(3 * time.Second)
 			exists, _ := testenv.Must2(conn.Exists("/a"))(t)
 			require.True(t, exists)
 			require.Equal(t, session.ID, conn.SessionID())
-			asks := questions.Load()
+			before := questions.Load()
 			refuses.Store(true)
 			srv.Cut(session.ID)
 			time.Sleep(sessionTimeout)
-			require.Equal(t, asks, questions.Load(), "the time of the refusals before this connection counts")
+			require.Equal(t, before, questions.Load(), "the time of the refusals before this connection counts")
 		})
 	}
 }

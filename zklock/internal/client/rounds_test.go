@@ -24,8 +24,8 @@ func open(t *testing.T, srv *zkserver.Server) *zk.Conn {
 	return conn
 }
 
-// needed opens a client whose session is needed until over is called.
-func needed(t *testing.T, srv *zkserver.Server) (c *Client, over func()) {
+// openNeeded opens a client whose session is needed until over is called.
+func openNeeded(t *testing.T, srv *zkserver.Server) (c *Client, over func()) {
 	c, user := Of(open(t, srv), 0), new(Tasks)
 	require.NoError(t, c.call(aQuorum, c.probe))
 	c.Use(user, 1)
@@ -35,8 +35,8 @@ func needed(t *testing.T, srv *zkserver.Server) (c *Client, over func()) {
 	}
 }
 
-// ofProof is true of the requests of a proof.
-func ofProof(r zkserver.Request) bool { return r.Op == jute.OpSync || r.Op == jute.OpMulti }
+// isOfProof is true of the requests of a proof.
+func isOfProof(r zkserver.Request) bool { return r.Op == jute.OpSync || r.Op == jute.OpMulti }
 
 // nextSession ends a client's session, and returns when it has another one.
 func nextSession(srv *zkserver.Server, conn *zk.Conn) {
@@ -49,19 +49,19 @@ func nextSession(srv *zkserver.Server, conn *zk.Conn) {
 func TestAnAnswerThatIsNotedLateCostsTheNewSessionNothing(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		conn := open(t, srv)
-		l := Of(conn, 0)
-		require.NoError(t, l.call(aQuorum, l.probe))
+		c := Of(conn, 0)
+		require.NoError(t, c.call(aQuorum, c.probe))
 		old := conn.SessionID()
 		late := answer{aQuorum, exchange{sent: time.Now(), answered: time.Now()}}
 		nextSession(srv, conn)
-		require.Zero(t, l.SafeUntil(conn.SessionID()), "nothing was answered in the new session")
-		require.Zero(t, l.SafeUntil(old), "the client has left it")
-		require.NoError(t, l.call(aQuorum, l.probe))
-		until := l.SafeUntil(conn.SessionID())
+		require.Zero(t, c.SafeUntil(conn.SessionID()), "nothing was answered in the new session")
+		require.Zero(t, c.SafeUntil(old), "the client has left it")
+		require.NoError(t, c.call(aQuorum, c.probe))
+		until := c.SafeUntil(conn.SessionID())
 		require.True(t, until.After(time.Now()))
-		require.False(t, l.SafeUntil(old).After(time.Now()), "the old session has expired, and is taken for the new one")
-		l.note(old, late)
-		require.Equal(t, until, l.SafeUntil(conn.SessionID()))
+		require.False(t, c.SafeUntil(old).After(time.Now()), "the old session has expired, and is taken for the new one")
+		c.note(old, late)
+		require.Equal(t, until, c.SafeUntil(conn.SessionID()))
 	})
 }
 
@@ -69,13 +69,13 @@ func TestAnAnswerThatIsNotedLateCostsTheNewSessionNothing(t *testing.T) {
 func TestAnAnswerCountsForTheSessionInWhichItsRequestBegan(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		conn := open(t, srv)
-		l, old := Of(conn, 0), conn.SessionID()
-		require.NoError(t, l.call(aQuorum, func() error {
+		c, old := Of(conn, 0), conn.SessionID()
+		require.NoError(t, c.call(aQuorum, func() error {
 			nextSession(srv, conn)
 			return nil
 		}))
-		require.Zero(t, l.SafeUntil(conn.SessionID()))
-		require.Zero(t, l.SafeUntil(old))
+		require.Zero(t, c.SafeUntil(conn.SessionID()))
+		require.Zero(t, c.SafeUntil(old))
 	})
 }
 
@@ -83,7 +83,7 @@ func TestAnAnswerCountsForTheSessionInWhichItsRequestBegan(t *testing.T) {
 // until then a lease would have too little time left.
 func TestANewSessionIsProvedFromItsFirstAnswerOn(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-		c, over := needed(t, srv)
+		c, over := openNeeded(t, srv)
 		time.Sleep(sessionTimeout) // it is proved
 		done, _ := c.NextProof()
 		<-done
@@ -98,29 +98,29 @@ func TestANewSessionIsProvedFromItsFirstAnswerOn(t *testing.T) {
 // A proof is not valid after a handshake in which the session gets another timeout.
 func TestAProofIsOfOneSessionTimeout(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		l := Of(open(t, zkserver.Run(t)), 0)
-		require.NoError(t, l.call(aQuorum, l.probe))
-		require.Positive(t, left(l))
-		l.given = sessionTimeout / 2
-		require.Negative(t, left(l))
-		require.NoError(t, l.call(aQuorum, l.probe))
-		require.Equal(t, sessionTimeout/2*3/8, left(l), "presumed")
+		c := Of(open(t, zkserver.Run(t)), 0)
+		require.NoError(t, c.call(aQuorum, c.probe))
+		require.Positive(t, timeLeft(c))
+		c.given = sessionTimeout / 2
+		require.Negative(t, timeLeft(c))
+		require.NoError(t, c.call(aQuorum, c.probe))
+		require.Equal(t, sessionTimeout/2*3/8, timeLeft(c), "after a write alone, 3/8 of the session timeout")
 	})
 }
 
-// left is how long the client's session is safe.
-func left(l *Client) time.Duration { return time.Until(l.SafeUntil(l.conn.SessionID())) }
+// timeLeft is how long the client's session is safe.
+func timeLeft(c *Client) time.Duration { return time.Until(c.SafeUntil(c.conn.SessionID())) }
 
 // An error that one server may answer alone proves nothing: with the eager ACL check it asks neither leader nor quorum.
 func TestARefusalOfOneServerProvesNothing(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		l := Of(open(t, zkserver.Run(t)), 0)
+		c := Of(open(t, zkserver.Run(t)), 0)
 		for _, err := range []error{zk.ErrNoAuth, zk.ErrNoNode, zk.ErrInvalidACL} {
-			require.ErrorIs(t, l.call(aQuorum, func() error { return err }), err)
-			require.Negative(t, left(l), err)
+			require.ErrorIs(t, c.call(aQuorum, func() error { return err }), err)
+			require.Negative(t, timeLeft(c), err)
 		}
-		require.ErrorIs(t, l.call(aQuorum, func() error { return zk.ErrBadVersion }), zk.ErrBadVersion)
-		require.Positive(t, left(l))
+		require.ErrorIs(t, c.call(aQuorum, func() error { return zk.ErrBadVersion }), zk.ErrBadVersion)
+		require.Positive(t, timeLeft(c))
 	})
 }
 
@@ -128,18 +128,20 @@ func TestARefusalOfOneServerProvesNothing(t *testing.T) {
 func TestARefusedProofIsTriedAgainAfterAPause(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		var refused []*zkserver.Fault
-		for range 100 {
+		for range 100 { // more than are sent
 			refused = append(refused, srv.Fail(zkserver.CodeUnimplemented, func(r zkserver.Request) bool { return r.Op == jute.OpSync }))
 		}
-		c, over := needed(t, srv)
-		time.Sleep(2 * sessionTimeout)
+		c, over := openNeeded(t, srv)
+		const timeouts, triesEach = 2, 30
+		time.Sleep(timeouts * sessionTimeout)
 		sent := 0
 		for _, f := range refused {
 			sent += len(f.Hit())
 			f.Release()
 		}
 		require.Positive(t, sent)
-		require.LessOrEqual(t, sent, 2*30)
+		require.LessOrEqual(t, sent, timeouts*triesEach)
+
 		done, err := c.NextProof()
 		require.Error(t, err)
 		<-done
@@ -167,7 +169,7 @@ func TestRequestsAreNotKeptBackForLongerThanTheSessionTimeout(t *testing.T) {
 	for what, hangs := range map[string]func(srv *zkserver.Server, c *Client){
 		"a request": func(_ *zkserver.Server, c *Client) { go c.call(anyServer, hang) },
 		"the proof": func(srv *zkserver.Server, c *Client) {
-			late := srv.HoldReply(ofProof)
+			late := srv.HoldReply(isOfProof)
 			time.AfterFunc(10*sessionTimeout, late.Release)
 		},
 	} {
@@ -183,12 +185,13 @@ func TestRequestsAreNotKeptBackForLongerThanTheSessionTimeout(t *testing.T) {
 			var user Tasks
 			c.Use(&user, 1)
 			time.Sleep(sessionTimeout / 2) // of virtual time: a proof has begun
+
 			began := time.Now()
 			require.NoError(t, c.call(anyServer, func() error { return nil }))
 			require.Greater(t, time.Since(began), time.Duration(0), "it was not kept back")
 			require.LessOrEqual(t, time.Since(began), sessionTimeout)
 			synctest.Wait()
-			require.Equal(t, what == "a request", left(c) > 0, "then the proof is sent, too")
+			require.Equal(t, what == "a request", timeLeft(c) > 0, "then the proof is sent, too")
 			c.Use(&user, -1)
 			time.Sleep(20 * sessionTimeout) // of virtual time: what hangs has ended
 			<-user.Idle()
@@ -200,9 +203,9 @@ func TestRequestsAreNotKeptBackForLongerThanTheSessionTimeout(t *testing.T) {
 // client gets one a moment before the time would be over.
 func TestTheTimeToAnswerBeginsWithTheConnection(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-		c, over := needed(t, srv)
+		c, over := openNeeded(t, srv)
 		back := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect })
-		late := srv.HoldReply(ofProof)
+		late := srv.HoldReply(isOfProof)
 		srv.Cut(c.SessionID())
 		listens := func() bool {
 			c.mu.Lock()
@@ -213,11 +216,12 @@ func TestTheTimeToAnswerBeginsWithTheConnection(t *testing.T) {
 			time.Sleep(time.Millisecond) // of virtual time, until the proof has begun
 		}
 		require.NotEqual(t, zk.StateHasSession, c.conn.State())
-		time.Sleep(sessionTimeout/8 - 50*time.Millisecond)
+		const mayBeSilent = sessionTimeout / 8 // then the client leaves a server
+		time.Sleep(mayBeSilent - 50*time.Millisecond)
 		<-back.Hit()
 		back.Release()
 		<-late.Hit()
-		time.Sleep(sessionTimeout / 20) // less than an eighth
+		time.Sleep(mayBeSilent / 2)
 		require.Equal(t, zk.StateHasSession, c.conn.State(), "the client has left a server that it has just found")
 		late.Release()
 		over()
@@ -235,11 +239,11 @@ func TestAProofWithoutAnAnswerIsTriedAgainSoon(t *testing.T) {
 			var user Tasks
 			for range 2 { // the first proof, and a later one
 				const throttled = -127
-				refused := srv.Fail(throttled, ofProof)
-				c.Use(&user, 1-len(c.rounds.users))
+				refused := srv.Fail(throttled, isOfProof)
+				c.Use(&user, 1-len(c.rounds.users)) // 1 in the first round, and 0 in the second
 				<-refused.Hit()
 				began := time.Now()
-				again := srv.Hold(ofProof)
+				again := srv.Hold(isOfProof)
 				<-again.Hit()
 				require.LessOrEqual(t, time.Since(began), min(shortPause, c.Timeout()/16))
 				again.Release()
@@ -255,7 +259,7 @@ func TestAProofWithoutAnAnswerIsTriedAgainSoon(t *testing.T) {
 // away the server is, it would let these requests through, and the answers to the proof would wait for them.
 func TestTheLimitOfAProofEndsWithIt(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-		c, over := needed(t, srv)
+		c, over := openNeeded(t, srv)
 		for done, _ := c.NextProof(); !IsClosed(done); c.NextProof() { // which does not put it off
 			time.Sleep(sessionTimeout / 60) // of virtual time
 		}
