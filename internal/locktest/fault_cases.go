@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -62,29 +63,29 @@ func (w *World) waitsAgain(result <-chan error, s *Session) bool {
 	return len(result) == 0
 }
 
-// ClosedWaiter closes the client of a waiter. Later calls of the client may never return, so Lock need not return.
+// ClosedWaiter closes the client of a waiter: Lock must return, but one with a ctx may clean up until that ends.
 func ClosedWaiter(w *World) {
 	holder, _ := w.holder()
-	_, s, result := w.waiter()
-	s.Close()
-	w.Rest() // in which Lock may return
-	w.closedGetsNothing(result)
-	w.MustUnlock(holder, "the holder")
-	w.Rest()
-	w.closedGetsNothing(result)
-	w.NothingLeft()
-}
-
-// closedGetsNothing fails if the Lock of a waiter whose client was closed has returned the lock.
-func (w *World) closedGetsNothing(result <-chan error) {
-	if len(result) > 0 {
-		err := <-result
-		w.HasError(err,
-			"the client of a waiter has been closed, its session has ended, and Lock returns no error: the next contender "+
-				"gets in, too: two holders")
-		w.NotErrorIs(err, zk.ErrSessionExpired,
-			"the client of a waiter has been closed, and the error says that its session has expired: wrap the error of the event")
+	waiter, s := w.Contender()
+	lock := waiter.Lock
+	if b, ok := waiter.(background); ok {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Hour/2)
+		defer cancel()
+		lock = func() error { return b.ContextLock.Lock(ctx) }
 	}
+	result := w.Aside("Lock", lock)
+	w.Waits(result, s, "the waiter")
+	s.Close()
+	w.WaitFor(time.Hour, func() bool { return len(result) > 0 })
+	w.True(len(result) > 0, "the client of a waiter was closed an hour ago, and Lock has not returned: a closed client does not "+
+		"connect again, and each of its requests fails with zk.ErrConnectionClosed; return an error when the event that "+
+		"ends the wait has zk.ErrClosing, or after a number of requests in a row that fail")
+	err := <-result
+	w.HasError(err, "the client of a waiter has been closed, its session has ended, and Lock returns no error: the next contender "+
+		"gets in, too: two holders")
+	w.NotErrorIs(err, zk.ErrSessionExpired,
+		"the client of a waiter has been closed, and the error says that its session has expired: wrap the error of the event")
+	w.unlockLast(holder, "the holder")
 }
 
 // ExpiredHolder has the session of the holder end while a contender waits.

@@ -48,13 +48,12 @@ func (s ElectionSubject) Plan() locktest.Plan {
 // lockOf makes a lock of a candidate: Lock returns when it leads, and Unlock has it resign. timeout is its session's.
 func (s ElectionSubject) lockOf(timeout time.Duration) func(conn *zk.Conn, path string) locktest.Lock {
 	return func(conn *zk.Conn, path string) locktest.Lock {
-		return leaderLock{locks.Candidates(s.New)(conn, path, timeout)("")}
+		return locktest.Background(leaderLock{locks.Candidates(s.New)(conn, path, timeout)("")})
 	}
 }
 
 type leaderLock struct{ contender }
 
-func (l leaderLock) Lock() error          { return l.contender.Lock(context.Background()) }
 func (leaderLock) TryLock() (bool, error) { return false, errors.ErrUnsupported }
 func (l leaderLock) Unlock() error        { return l.contender.Unlock(context.Background()) }
 
