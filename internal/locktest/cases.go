@@ -266,9 +266,8 @@ func (w *longHold) stillHeld() {
 		if len(result) > 0 {
 			w.NoError(<-result,
 				"the holder has held the lock for %v, and Lock of a waiter fails: Lock waits for as long as that takes", after)
-			w.Failf(
-				"the holder has held the lock for %v, its session lives, and %s has got it: two holders; however long it "+
-					"takes, only the holder or the end of its session ends a hold", after, stage.Contender(i+1))
+			w.Failf("the holder has held the lock for %v, its session lives, and %s has got it: two holders; however long it "+
+				"takes, only the holder or the end of its session ends a hold", after, stage.Contender(i+1))
 		}
 	}
 	w.Has(w.Nodes(), w.held,
@@ -457,9 +456,8 @@ func tryLockRaces(w *World) {
 		if *ok {
 			if len(result) > 0 {
 				w.NoError(<-result, "Lock of the other contender fails")
-				w.Failf(
-					"another contender has taken the lock while request %d of TryLock was on its way, and TryLock takes it, too: "+
-						"two holders", n)
+				w.Failf("another contender has taken the lock while request %d of TryLock was on its way, and TryLock takes "+
+					"it, too: two holders", n)
 			}
 			w.MustUnlock(l, "the contender that took the lock with TryLock")
 		} else if free {

@@ -333,30 +333,37 @@ func (w *contexts) givesUpInSilence(n int, fails bool) (met bool) {
 	return met
 }
 
-// A cleanUp says what becomes of the first delete that a Lock sends when it has given up.
-type cleanUp string
-
-const (
-	deleteWorks  cleanUp = "works"
-	deleteIsLost cleanUp = "is-lost"
-	deleteFails  cleanUp = "fails"
-)
+// What becomes of the first delete that a Lock sends when it has given up.
+const deleteWorks, deleteIsLost, deleteFails = "works", "is-lost", "fails"
 
 // answeredTooLate has ctx end while the reply to each request of a Lock in turn is held back.
 func answeredTooLate(w *contexts) {
 	for n := 1; w.NotPolling(n); n++ {
-		for _, c := range []cleanUp{deleteWorks, deleteIsLost, deleteFails} {
+		for _, c := range []string{deleteWorks, deleteIsLost, deleteFails} {
 			if !w.givesUpBeforeReply(n, c) {
 				w.True(n > 1, "Lock sends no request")
+				w.losesItsDelete()
 				return
 			}
 		}
 	}
 }
 
+// losesItsDelete has a waiter give up while it sleeps, and its delete is lost.
+func (w *contexts) losesItsDelete() {
+	w.holder()
+	waiter := w.waiting("the waiter")
+	defer w.Server.LoseRequest(stage.Sent(waiter.s, jute.OpDelete)).Release()
+	waiter.giveUp()
+	w.Result(waiter.result, "the ctx of a waiter has ended, and its Lock") // what it returns is another case
+	w.WaitUntil(func() bool { return len(w.Nodes()) == 1 }, "the ctx of a waiter that slept has ended, its delete was "+
+		"lost with the connection, and its node stays: it blocks every contender that comes later; send the delete again "+
+		"until it is answered")
+}
+
 // givesUpBeforeReply has ctx end before the reply to the n-th request of a Lock on a free lock, and reports whether
 // the Lock has sent such a request.
-func (w *contexts) givesUpBeforeReply(n int, c cleanUp) (met bool) {
+func (w *contexts) givesUpBeforeReply(n int, c string) (met bool) {
 	w.Path = fmt.Sprintf("/locktest/%d-%s/lock", n, c) // its parents are missing each time
 	p := w.contextContender()
 	held := w.Server.HoldReply(stage.NthRequest(p.s, n))

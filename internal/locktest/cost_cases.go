@@ -77,15 +77,10 @@ func WakeUps(w *World) {
 			w.Eventually("all others wait again", func() bool { return othersWait(sessions, done, holder) })
 			sent, predicted := int(Events(sessions, done)-before), w.Subject.WakeUps(waiting)
 			wakesAll := sent >= waiting && predicted < waiting
-			switch {
-			case wakesAll:
-				w.Failf(
-					"you wake everybody: a release with %d waiting sent %d watch events, and %d was predicted (the herd effect); %s",
-					waiting, sent, predicted, w.Subject.watchOnly())
-			case sent != predicted:
-				w.Failf(
-					"a release with %d waiting sent %d watch events, and %d was predicted (Subject.WakeUps)", waiting, sent, predicted)
-			}
+			w.False(wakesAll, "you wake everybody: a release with %d waiting sent %d watch events, and %d was predicted (the herd "+
+				"effect); %s", waiting, sent, predicted, w.Subject.watchOnly())
+			w.True(sent == predicted, "a release with %d waiting sent %d watch events, and %d was predicted (Subject.WakeUps)",
+				waiting, sent, predicted)
 			done[holder] = true
 		}
 		w.unlockLast(locks[holder], "the last")

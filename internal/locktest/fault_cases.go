@@ -99,25 +99,40 @@ func ExpiredHolder(w *World) {
 	w.UnlockErr(holder, "Unlock after the session has expired")
 }
 
-// UnlockAfterExpiry has a holder whose session expires, and which then calls Unlock.
+// UnlockAfterExpiry has a holder whose session expires. A contender comes and goes, the next holder uses the old one's
+// client, whose session is a new one by then, and the old one calls Unlock. On a new path the next node may have the
+// old name, if the parent goes with its last child.
 func UnlockAfterExpiry(w *World) {
 	w.expiredUnlockInTheSameMillisecond()
-	w.expiredUnlockInTheNextSession()
-
-	holder, s := w.holder()
-	w.Expire(s)
-	next, _ := w.Contender()
-	ok, tryErr := w.TryLock(next, "TryLock after the holder's session has expired")
-	if errors.Is(tryErr, errors.ErrUnsupported) {
-		w.MustLock(next, "the next holder")
-	} else {
-		w.True(ok && tryErr == nil, "the holder's session has expired, nobody holds the lock, and TryLock returns %v and "+
-			"%v", ok, tryErr)
+	for _, take := range []func(Lock, i18n.Text){w.MustLock, w.mustTryLock} {
+		w.Path += "-2"
+		w.MakeParent()
+		holder, s := w.Contender()
+		take(holder, "the holder")
+		w.Expire(s)
+		w.Renewed(s, "the old holder's client has a new session")
+		between, _ := w.Contender()
+		take(between, "a contender that comes after the holder's session has expired")
+		w.MustUnlock(between, it)
+		w.WaitWhileKept(0)
+		next, _ := w.Contender(s)
+		take(next, "the next holder, of the same client")
+		w.expiredUnlock(holder, s, "others have come and gone since, another contender of the same client has the lock in "+
+			"its next session, and its node may have the old name (look whose it is, or leave the parent: in a new one the "+
+			"numbers begin again)")
+		w.MustUnlock(next, "the next holder")
+		w.lockOnce(holder, "the old holder, once more")
+		w.NothingLeft()
 	}
-	w.expiredUnlock(holder, s, "another contender has the lock")
-	w.MustUnlock(next, "the new holder")
-	w.lockOnce(holder, "the old holder, once more")
-	w.NothingLeft()
+}
+
+// mustTryLock takes a lock that nobody holds with TryLock or, if there is none, with Lock.
+func (w *World) mustTryLock(l Lock, name i18n.Text) {
+	if ok, err := w.TryLock(l, i18n.Textf("TryLock of %s", name)); errors.Is(err, errors.ErrUnsupported) {
+		w.MustLock(l, name)
+	} else {
+		w.True(ok && err == nil, "no live session holds the lock, and TryLock of %s returns %v and %v", name, ok, err)
+	}
 }
 
 // expiredUnlockInTheSameMillisecond has the next holder come in the same millisecond as the one
@@ -133,9 +148,7 @@ func (w *World) expiredUnlockInTheSameMillisecond() {
 	}
 	holder := w.Subject.New(s.Conn, w.Path)
 	w.MustLock(holder, "the holder")
-	if w.Server != nil {
-		time.Sleep(100 * time.Microsecond)
-	}
+	time.Sleep(100 * time.Microsecond)
 	waiter, _, result := w.waiter(next)
 	w.Expire(s)
 	w.Holds(result, "the waiter, after the holder's session has expired,")
@@ -143,25 +156,13 @@ func (w *World) expiredUnlockInTheSameMillisecond() {
 	w.MustUnlock(waiter, "the new holder")
 }
 
-// expiredUnlockInTheNextSession has the next holder use the old one's client, whose session is a new one by then.
-func (w *World) expiredUnlockInTheNextSession() {
-	holder, s := w.holder()
-	w.Expire(s)
-	w.Renewed(s, "the old holder's client has a new session")
-	next, _ := w.Contender(s)
-	w.MustLock(next, "the next holder, of the same client")
-	w.expiredUnlock(holder, s, "another contender of the same client has the lock in its next session")
-	w.MustUnlock(next, "the next holder")
-}
-
 // expiredUnlock fails if Unlock of a holder whose session has expired deletes a node.
 func (w *World) expiredUnlock(holder Lock, s *Session, who i18n.Text) {
 	w.Renewed(s, "the old holder's client has a new session")
 	before := w.Nodes()
 	err := w.UnlockErr(holder, "Unlock after the session has expired")
-	w.Equal(before, w.Nodes(),
-		"the holder's session has expired, %s, and Unlock of the old holder has deleted another contender's node: two "+
-			"holders", who)
+	w.Equal(before, w.Nodes(), "the holder's session has expired, %s, and Unlock of the old holder has deleted another "+
+		"contender's node: two holders", who)
 	w.IsNotLocked(err, "Unlock after the session has expired")
 }
 
@@ -254,12 +255,14 @@ func ErrorOnTheWay(w *World) {
 	w.Server.LoseRequest(stage.NthRequest(s, 1))
 	time.AfterFunc(stage.Outage, w.CutOff(w.Server.LoseRequest, s, jute.OpConnect))
 	w.MustUnlock(holder, "the holder")
-	if w.Result(result, "Lock, when no server can be reached for four seconds after it has waited,") == nil {
+	err := w.Result(result, "Lock, when no server can be reached for four seconds after it has waited,")
+	if err == nil {
 		w.MustUnlock(waiter, "the waiter")
 		w.Rest()
 		w.NothingLeft()
 		return
 	}
+	w.errorSaysWhy(err)
 	w.Rest()
 	w.NotLocked(waiter, "Unlock after a Lock that failed when no server could be reached") // its node may still be there
 }
@@ -302,8 +305,7 @@ func (w *World) spoilLock(c spoiledContender) {
 				continue
 			}
 
-			w.True(waits,
-				"%s, and Lock of %s returns no error while another contender holds the lock: two holders", how, c.name)
+			w.True(waits, "%s, and Lock of %s returns no error while another contender holds the lock: two holders", how, c.name)
 			met := len(fault.Hit()) > 0
 			fault.Release()
 			if c.got != nil {
@@ -510,8 +512,7 @@ func (w *World) unlockSpoiled(sp spoiler, n int) (more bool) {
 		err = w.UnlockErr(l, "Unlock, called again,")
 		maySayNotLocked := !there && (w.Subject.ErrNotLocked == nil || errors.Is(err, w.Subject.ErrNotLocked))
 		if !maySayNotLocked {
-			w.NoError(err,
-				"%s, and Unlock, called again, cannot delete the node: forget the node only once it has gone", how)
+			w.NoError(err, "%s, and Unlock, called again, cannot delete the node: forget the node only once it has gone", how)
 		}
 	}
 

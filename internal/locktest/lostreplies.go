@@ -256,8 +256,7 @@ func tryLocksReplyLost(w *World) {
 	w.NoError(err, "the reply to the create of TryLock was lost, and TryLock returns the error; %s", searchForIt)
 	w.False(ok,
 		"the reply to the create of TryLock was lost, and it takes a lock that another contender holds: two holders")
-	w.Len(w.Nodes(), 1,
-		"the reply to the create of TryLock was lost, it has returned false, and has left its node behind")
+	w.Len(w.Nodes(), 1, "the reply to the create of TryLock was lost, it has returned false, and has left its node behind")
 	w.unlockLast(l, "the holder")
 }
 

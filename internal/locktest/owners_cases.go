@@ -222,6 +222,7 @@ func lockAtOnce(w *owners) {
 	synctest.Wait()
 	waits := w.BeginLock(owner)
 	w.NoError(w.Result(tried, i18n.Same("TryLock")), "TryLock fails")
+	w.Waits(waits, s, "a goroutine that locked while another one of its owner tried in vain,")
 	w.MustUnlock(another, it)
 	w.Holds(waits, "a goroutine that locked while another one of its owner tried in vain,")
 	w.MustUnlock(owner, it)

@@ -136,9 +136,8 @@ func (w *World) staysBehind(result <-chan error) {
 	select {
 	case err := <-result:
 		w.NoError(err, "the last waiter must go on waiting, and Lock fails")
-		w.Failf(
-			"the waiter before it has gone, the holder still holds the lock, and the last waiter has got it: two holders; " +
-				"the node that went need not have been the holder's, so look again at the whole queue after each event")
+		w.Failf("the waiter before it has gone, the holder still holds the lock, and the last waiter has got it: two " +
+			"holders; the node that went need not have been the holder's, so look again at the whole queue after each event")
 	case <-time.After(time.Second): // every event has come by then
 	}
 }

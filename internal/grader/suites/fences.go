@@ -252,8 +252,7 @@ func (w *fences) inBetween(token int64, m meanwhile, then func(r Register, what 
 			}
 			next := w.Server.Hold(stage.NthRequest(s, 1))
 			held.Release()
-			bothHappen := m.deletes && m.writes > 0
-			if bothHappen && w.HitOrReturns(next, result) && w.write(other, m.writes, ofQuick) == nil {
+			if m.deletes && m.writes > 0 && w.HitOrReturns(next, result) && w.write(other, m.writes, ofQuick) == nil {
 				did = i18n.Textf("somebody has deleted the node, and before the next request another process of the store has stored "+
 					"a value with token %d", m.writes)
 			}
@@ -411,6 +410,7 @@ func (w *fences) troubledWrite() {
 			for _, store := range []Register{r, other} {
 				w.mustHave(store, token, "of the third", what)
 				w.mustBeRefused(store, token-1, "late", what)
+				w.mustBeRefused(store, 33, "late", what) // the store has written it before
 			}
 		}
 	}

@@ -126,12 +126,10 @@ func (w *semaphoreWorld) fill(waiting int) (all []acquirer) {
 	return all
 }
 
-var whichever = i18n.Text("a waiter may get in when any of the nodes before it goes, " +
-	"not only the one just before it or the first: think which ones it must watch")
-
 // mustEnterNext waits until a waiter is inside whose turn has come.
 func (w *semaphoreWorld) mustEnterNext(a acquirer, name i18n.Text) {
-	w.mustEnter(a, name, whichever)
+	w.mustEnter(a, name, "a waiter may get in when any of the nodes before it goes, "+
+		"not only the one just before it or the first: think which ones it must watch")
 }
 
 // mustEnter waits until a contender is inside. Advice is for a lock whose contender waits.
@@ -179,7 +177,11 @@ func manyPermits(w *semaphoreWorld) {
 
 			// The second waiter goes out, and waits once more, while others are inside than the first time.
 			name := i18n.Textf("with %d permits, the second waiter, once more,", permits)
-			w.release(second, name)
+			if permits == 3 {
+				w.Expire(second.s)
+				w.Renewed(second.s, "its client has a new session")
+			}
+			w.UnlockErr(second.lock, name)
 			w.MustLock(all[0].lock, "one that has gone, once more,")
 			again := w.acquirer(second.lock, second.s)
 			w.mustStayOut(again, name)
