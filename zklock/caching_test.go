@@ -65,7 +65,7 @@ func TestANodeIsKeptAfterFiveInARow(t *testing.T) {
 		lockTimes := func(times int, pause time.Duration) {
 			for range times {
 				l := tb.mustLock(ours, nil)
-				time.Sleep(caching) // the time of a hold does not count
+				time.Sleep(caching) // of virtual time, in all tests here; the time of a hold does not count
 				tb.mustUnlock(l)
 				time.Sleep(pause)
 			}
@@ -82,8 +82,8 @@ func TestANodeIsKeptAfterFiveInARow(t *testing.T) {
 		tb.requireNotCached(ours)
 		tb.lockAndUnlock(other)
 		requireKeptAfter(5)
-		lockTimes(1, soon) // the kept node serves two holds, and nobody comes: that changes nothing
-		time.Sleep(caching)
+		lockTimes(1, soon)  // the kept node serves two holds, and nobody comes: that changes nothing
+		time.Sleep(caching) // in which no contender comes
 		requireKeptAfter(5)
 
 		lockTimes(2, soon) // it serves three holds, which is little: twice as many nodes are needed now
@@ -100,7 +100,7 @@ func TestANodeIsKeptAfterFiveInARow(t *testing.T) {
 
 		var needed []int
 		for range 6 { // nodes that serve one hold
-			time.Sleep(caching)
+			time.Sleep(caching) // until no node is kept
 			n := 0
 			for ; ours.Stats().Cached == 0; n++ {
 				lockTimes(1, soon)
@@ -246,7 +246,7 @@ func TestAContenderIsLetInThoughTheWatchOnTheQueueIsThrottled(t *testing.T) {
 			tb.leaveCached(ours)
 			refused := tb.srv.Fail(codeThrottled, requestOf(conn.SessionID(), jute.OpSetWatches, ""))
 			tb.srv.Cut(conn.SessionID())
-			time.Sleep(back)
+			time.Sleep(back) // until the client is connected again
 			require.Len(tb, refused.Hit(), 1)
 			tb.requireCached(ours)
 			stranger := startLock(context.Background(), tb.mutex(tb.connect()), nil)
@@ -268,7 +268,7 @@ func TestACachedNodeOfAClientThatIsCutOffGrantsNothing(t *testing.T) {
 		safeUntil := l.ValidUntil()
 		tb.mustUnlock(l)
 		tb.requireCached(ours)
-		time.Sleep(time.Until(safeUntil) - time.Millisecond)
+		time.Sleep(time.Until(safeUntil) - time.Millisecond) // until just before the end of the lease
 		err := testenv.Err(ours.Lock(tb.within(time.Second), nil))
 		require.ErrorIs(tb, err, context.DeadlineExceeded, "the lease is as good as lost")
 		require.Zero(tb, ours.Stats().Cached)

@@ -102,7 +102,7 @@ func WithSessionTimeout(d time.Duration) Option {
 }
 
 // WithACL sets the access rights of the nodes that are made, the parents among them; by default everybody may do
-// everything. A parent that is there keeps its rights, which decide who may queue, and who may delete a holder's node.
+// everything. A parent that is there keeps its rights, which decide which contenders may queue and delete nodes.
 // All contenders must be allowed to create, delete and read: a waiter that may not read the node before its own gets no
 // event when that is deleted. Revoke also needs the permission to write.
 func WithACL(acl []zk.ACL) Option {

@@ -50,13 +50,13 @@ func Run(t *testing.T, s suite.Subject) {
 
 const patience = 2 * time.Minute
 
-// requireLeft fails unless the server has so many keys or rows of the lock.
+// requireLeft fails unless the server has this number of keys or rows of the lock.
 func (l *Lock) requireLeft(t *testing.T, want int, whose string) {
 	t.Helper()
 	require.Equal(t, want, testenv.Must(l.Left(t.Context(), l.Name))(t), whose)
 }
 
-// lose loses the reply to the next request with a text, once it has left so many keys: what the server sends
+// lose loses the reply to the next request with a text, once it has left this number of keys: what the server sends
 // first need not be the reply. Asked is how many requests with it have come.
 func (l *Lock) loseReply(t *testing.T, text string, keys int, then func()) (asked func() int) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)

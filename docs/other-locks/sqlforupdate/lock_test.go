@@ -18,7 +18,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// open opens a database with the lock's table, and so many connections.
+// open opens a database with the lock's table, and with this number of connections.
 func open(t testing.TB, spec string, conns int) *database.DB {
 	db := databasetest.Open(t, spec, conns)
 	require.NoError(t, sqlforupdate.Prepare(t.Context(), db))

@@ -47,7 +47,7 @@ type Subject struct {
 	Permits   int  // how many may be inside at once; 0: one
 	// Together, if it is not nil, reports whether two contenders may be inside at once, as two readers may.
 	Together func(a, b string) bool
-	// Bypass: a contender whose first request is carried out starves if later ones get in so many times. 0: not checked.
+	// Bypass: a contender whose first request is carried out starves if later ones get in this often. 0: not checked.
 	Bypass int
 	// Requests and Events are how many requests n contenders send at most, and how many watch events they get, if each
 	// locks once and no fault happens. Nil: not checked.

@@ -252,7 +252,7 @@ func releaseBeforePlaceWatch(w *semaphoreWorld) {
 }
 
 // releaseAt has contender first go while the n-th request of a waiter is held back, and reports whether the waiter has
-// sent so many. With looksAgain, the requests count from when a node before the waiter's has gone, n from 2 on.
+// sent n. With looksAgain, the requests count from when a node before the waiter's has gone, n from 2 on.
 func (w *semaphoreWorld) releaseAt(n, first int, hold stage.MakeFault, looksAgain bool) bool {
 	all := w.fill(0)
 	l, s := w.Contender()

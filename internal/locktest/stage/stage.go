@@ -535,7 +535,7 @@ func (w *Stage) MakeParent() {
 	}
 }
 
-// RequestKind is the kind of the n-th request of a session, from 1; OpError if it has not sent so many.
+// RequestKind is the kind of the n-th request of a session, from 1; OpError if it has sent fewer.
 func RequestKind(s *Session, n int) jute.Op {
 	if sent := RequestsOf(s); n <= len(sent) {
 		return sent[n-1]
