@@ -135,7 +135,7 @@ func edited(t *testing.T, root string) (program string) {
 	return program
 }
 
-// A proof is what an answer to a question of a step refers to: a case, on the Chinese page with a gloss, or a test.
+// A proof is what an answer to a question of a step refers to: a case, whose Chinese is the gloss, or a test.
 type proof struct{ inCase, gloss, test string }
 
 // proofs returns what follows a mark in the answer below a heading, and the proofs that it names.
