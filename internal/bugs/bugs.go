@@ -33,8 +33,7 @@ type Bug struct{ scenes.Bug }
 func Example(id string) Bug { return Bug{scenes.Get(id)} }
 
 // HappensOff is the exhibit of a bug of a lock that is not on ZooKeeper. It runs play in real time, which asserts at
-// its end that the bug has happened, and draws what play has recorded. Server is the name of the server's lane. The
-// cure on that server has tests of its own, beside this one.
+// its end that the bug has happened, and draws what play has recorded. Server is the name of the server's lane.
 func (b Bug) HappensOff(t *testing.T, server i18n.Text, play func(s *Script)) {
 	t.Helper()
 	s := &Script{T: t, server: server}
@@ -140,8 +139,7 @@ func (b Bug) requireInDocs(t *testing.T, drawn *diagram.Sequence) {
 	}
 }
 
-// A Script records the run of a bug of a lock that is not on ZooKeeper: one goroutine acts for
-// all clients in turn, and says what each of them does.
+// A Script records a run for HappensOff: one goroutine acts for all clients in turn, and says what each of them does.
 type Script struct {
 	*testing.T
 	server i18n.Text

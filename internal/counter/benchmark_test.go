@@ -78,8 +78,7 @@ func TestEachRoundBeginsWithTheNextLock(t *testing.T) {
 // quadratic is a formula of a lock that sends far more requests than others.
 var quadratic = Formula{Requests: func(n float64) float64 { return n * n }, Growth: 2}
 
-// Locks that send far more requests run last; the results have the order of the players. A quarter of the contenders
-// runs before, which tells how long such a lock will take.
+// Locks that send far more requests run last, after a quarter of their contenders, which tells how long it will take.
 func TestQuickLocksRunFirst(t *testing.T) {
 	w := new(watcher)
 	slow := fakePlayer{lock: Lock{Name: "slow", Formula: quadratic}, run: func(_ context.Context, r *report.Run) error {

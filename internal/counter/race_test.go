@@ -113,8 +113,7 @@ func TestAPanicEndsTheRaceAndNamesItsLine(t *testing.T) {
 	require.Regexp(t, `^Unlock panicked: no such node \(race_test.go:\d+\)$`, err)
 }
 
-// A lock that reaches the limit is slow if, in the second half of the time, a contender got it or sent a request (where
-// requests are counted). Otherwise it hangs.
+// A lock at the limit is slow if, in the second half of the time, a contender got it or sent something; else it hangs.
 func TestASlowLockIsStoppedAndASilentOneHangs(t *testing.T) {
 	var sent atomic.Int64
 	asks := func(ctx context.Context) error {

@@ -81,8 +81,7 @@ func Open(ctx context.Context, spec string) (*Ensemble, error) {
 	return nil, i18n.Errorf("no ZooKeeper answers: %w", joined(errs))
 }
 
-// Check returns an error if a spec does not have one of the forms that Open takes. Specs of servers in
-// Docker pass: Open explains them.
+// Check returns an error if a spec has no form that Open takes. Specs of servers in Docker pass: Open explains them.
 func Check(spec string) error {
 	if spec == SpecEmbedded || strings.HasPrefix(spec+":", "docker:") {
 		return nil
@@ -124,8 +123,7 @@ func (j joined) Error() string {
 
 func (j joined) Unwrap() []error { return j }
 
-// Ask finds out which server listens at addr, host:port: its version, and whether it
-// is alone (standalone), leads (leader) or follows (follower).
+// Ask finds out which server listens at addr, host:port. Its mode is standalone, leader or follower.
 func Ask(ctx context.Context, addr string) (version, mode string, err error) {
 	return askWithin(ctx, addr, retryTimeout)
 }
@@ -225,8 +223,7 @@ func (e *Ensemble) Says() i18n.Text {
 	return i18n.Same(e.label)
 }
 
-// Members describes each server: its version, and whether it is alone, leads or follows. A server
-// that does not answer is left out.
+// Members describes each server that answers: its version, and whether it is alone, leads or follows.
 func (e *Ensemble) Members(ctx context.Context) []string {
 	if e.inside {
 		return []string{e.label}
@@ -260,8 +257,7 @@ type Options struct {
 	Buffer int
 }
 
-// Connect opens a session and returns when the server has confirmed it, or
-// when ctx ends. The error says what was wrong with each server.
+// Connect opens a session, and returns when a server has confirmed it. The error says what was wrong with each server.
 func (e *Ensemble) Connect(ctx context.Context, o Options) (*zk.Conn, error) {
 	if o.SessionTimeout == 0 {
 		o.SessionTimeout = 30 * time.Second

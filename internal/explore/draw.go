@@ -13,7 +13,7 @@ import (
 func Draw(t *testing.T, w player.World, seed uint64) *player.Trace {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 0))
-	return player.TraceOf(w, player.Play(t, w, false, draw(rng), nil))
+	return player.TraceOf(w, player.Play(t, w, draw(rng)))
 }
 
 // drawAll plays random schedules until the search is over.
@@ -24,7 +24,7 @@ func (x *searcher) drawAll() {
 		if x.search.Depth > 0 {
 			choose = pct(rng, x.search.Depth)
 		}
-		x.count(player.Play(x.t, x.world, x.search.Count, choose, nil))
+		x.count(player.PlayWatched(x.t, x.world, choose, x.search.Count, nil))
 		if x.report.Found != nil && !x.search.All {
 			return
 		}
@@ -34,9 +34,10 @@ func (x *searcher) drawAll() {
 // draw returns a Chooser that chooses at random. It takes a fault at one in eight of the points at which one is
 // possible. If faults were taken as often as other actions, they would all come at the start.
 func draw(rng *rand.Rand) player.Chooser {
+	const pointsOfAFault = 8
 	return func(p *player.Point) int {
-		plain := p.Plain()
-		if plain < len(p.Enabled) && rng.IntN(8) == 0 {
+		plain := p.Plain() // the faults come behind these
+		if plain < len(p.Enabled) && rng.IntN(pointsOfAFault) == 0 {
 			return plain + rng.IntN(len(p.Enabled)-plain)
 		}
 		return rng.IntN(max(plain, 1))
@@ -44,18 +45,20 @@ func draw(rng *rand.Rand) player.Chooser {
 }
 
 // pct returns a Chooser for probabilistic concurrency testing, by Burckhardt and others. Each actor has a random
-// priority, and the one with the highest acts. At depth points, which are drawn first, the actor that would act next
-// gets a priority below all others.
+// priority, and the one with the highest acts. At depth points, drawn before, the priority of the next one drops.
 func pct(rng *rand.Rand, depth int) player.Chooser {
-	const priorities = 1000          // those of a client or a contender are from 0 to that
+	const (
+		priorities = 1000 // those of a client or a contender are from 0 to that
+		dropsEnd   = 40   // each drop is at one of the points before this one
+	)
 	priority := make(map[string]int) // by actor: a client, a contender, or a fault
-	drops := make(map[int]bool)      // by the number of a point
+	dropsAt := make(map[int]bool)    // by the number of a point
 	for range depth {
-		drops[rng.IntN(40)] = true // among the first 40 points
+		dropsAt[rng.IntN(dropsEnd)] = true
 	}
-	point, dropped := 0, 0
+	point, dropped := 0, 0 // how many points, and how many drops, there were
 	return func(p *player.Point) int {
-		best, top := 0, math.MinInt
+		best, top := 0, math.MinInt // the action to take, and the priority of its actor
 		for i, name := range p.Enabled {
 			actor, isFault := name, p.Faults[i] != ""
 			if !isFault {
@@ -71,7 +74,9 @@ func pct(rng *rand.Rand, depth int) player.Chooser {
 				best, top = i, priority[actor]
 			}
 		}
-		if point++; drops[point] {
+
+		point++
+		if dropsAt[point] {
 			actor, _, _ := strings.Cut(p.Enabled[best], ": ")
 			dropped++
 			priority[actor] = -priorities - dropped // below all others, also those that fell earlier
@@ -85,10 +90,11 @@ func pct(rng *rand.Rand, depth int) player.Chooser {
 // is not possible ends the trace before it.
 func Play(t *testing.T, w player.World, choices []string) (tr *player.Trace, possible []string) {
 	t.Helper()
-	_ = player.Follow(choices, nil, func(p *player.Point) int {
+	atEnd := func(p *player.Point) int {
 		possible = p.Enabled
-		return -1
-	}, func(choose player.Chooser) { tr = player.TraceOf(w, player.Play(t, w, false, choose, nil)) })
+		return -1 // nothing is chosen: the trace ends here
+	}
+	_ = player.Follow(choices, nil, atEnd, func(choose player.Chooser) { tr = player.TraceOf(w, player.Play(t, w, choose)) })
 	return tr, possible
 }
 
@@ -103,7 +109,7 @@ func Fates(t *testing.T, w player.World, choices []string, tries int, ends func(
 		for try := range tries {
 			rng := rand.New(rand.NewPCG(uint64(k), uint64(try)))
 			_ = player.Follow(choices[:k], nil, draw(rng), func(choose player.Chooser) {
-				if ends(player.TraceOf(w, player.Play(t, w, false, choose, nil))) {
+				if ends(player.TraceOf(w, player.Play(t, w, choose))) {
 					fates[k]++
 				}
 			})

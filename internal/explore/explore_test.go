@@ -70,7 +70,7 @@ func TestPlaysRunOneAfterTheOther(t *testing.T) {
 		for _, name := range []string{"one", "other"} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				r := player.Play(t, w, false, func(*player.Point) int {
+				r := player.Play(t, w, func(*player.Point) int {
 					mu.Lock()
 					chosen = append(chosen, name)
 					mu.Unlock()
@@ -78,7 +78,7 @@ func TestPlaysRunOneAfterTheOther(t *testing.T) {
 						runtime.Gosched()
 					}
 					return 0
-				}, nil)
+				})
 				require.Nil(t, r.Violation)
 			})
 		}

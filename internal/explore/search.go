@@ -12,8 +12,7 @@ import (
 	"example.com/zklock/internal/explore/player"
 )
 
-// A Search has the options of a search through the schedules of a World. The zero
-// Search is complete: depth first, with the reduction.
+// A Search has the options of a search. The zero Search is complete: depth first, with the reduction.
 type Search struct {
 	Whole bool          // turns the reduction off: each order of two actions is played, even where it cannot matter
 	Limit int           // ends the search after this number of schedules; 0: no limit
@@ -21,12 +20,10 @@ type Search struct {
 	Seed  uint64        // if it is not 0, the search is random: Limit schedules, or as many as fit into For
 	Depth int           // of a random schedule, the number of changes of priority, as in PCT; 0: each action is drawn
 	Count bool          // counts the different states, too; it takes memory for each of them
-	// Actions ends the search after this number of actions in all schedules; 0: no limit. A lock that
-	// polls has schedules that are twenty times as long as others.
+	// Actions ends the search after this number of actions in all schedules, for locks that poll; 0: no limit.
 	Actions int
-	// Merge goes through a situation once, however it came about. The search plays fewer schedules, and keeps a
-	// number for each situation. It presumes that clients share no memory, so it is left out where they do: with
-	// Subject.Begin and World.Shared.
+	// Merge goes through a situation once, however it came about. The search plays fewer schedules, and keeps a number
+	// for each situation. It is left out where clients share memory: with Subject.Begin and World.Shared.
 	Merge    bool
 	All      bool            // goes on after a violation
 	Progress func(r *Report) `json:"-"` // if it is not nil, is called after each schedule
@@ -91,7 +88,7 @@ type branch struct {
 	chosen  int                         // the action that is taken now, as an index of enabled
 	log     []player.Entry              // up to here
 	tried   map[string]player.Footprint // the actions that were taken here, and what they have touched
-	sleep   map[string]player.Footprint // the sleep set: actions that need not be taken here, see inherit
+	sleep   map[string]player.Footprint // the sleep set: actions that need not be taken here, see inheritSleep
 	only    []string                    // if it is not nil: all other actions were taken in the same situation
 }
 
@@ -106,6 +103,7 @@ func Explore(t *testing.T, w player.World, s Search) *Report {
 		states: make(map[uint64]struct{}), finals: make(map[uint64]struct{}),
 	}
 	r.World.Name = w.Lock.Name
+
 	if w.Lock.Bypass > 0 {
 		s.Whole, s.Merge = true, false // the time of the call of Lock counts, and no footprint has it
 	}
@@ -141,8 +139,7 @@ func (x *searcher) playAll() {
 	}
 }
 
-// nextSchedule goes back to the last branch at which an action is left, and chooses that.
-// It returns false if there is none.
+// nextSchedule goes back to the last branch at which an action is left, and chooses that; false: there is none.
 func (x *searcher) nextSchedule() bool {
 	for len(x.stack) > 0 {
 		last := x.stack[len(x.stack)-1]
@@ -157,7 +154,7 @@ func (x *searcher) nextSchedule() bool {
 // playUntilItRepeats plays the schedule of the stack, again if it does not repeat. If it never
 // does, it returns nil: the schedule is left out, with those that begin like it.
 func (x *searcher) playUntilItRepeats() *player.Run {
-	common := 0 // how many choices have repeated in one of the tries, at most
+	repeated := 0 // the most choices that have repeated in one of the tries
 	for try := 1; try <= player.Tries; try++ {
 		before := len(x.stack)
 		run, depth := x.play()
@@ -166,14 +163,15 @@ func (x *searcher) playUntilItRepeats() *player.Run {
 		}
 		x.report.Diverged++
 		x.stack = x.stack[:before] // without the branches that this try has added
-		common = max(common, depth)
-		if try%5 == 0 && common > 0 {
+		repeated = max(repeated, depth)
+		if try%5 == 0 && repeated > 0 {
 			// Perhaps the run that filled the stack was the odd one. The next try keeps only the choices that have
 			// repeated, and plays on from there as if for the first time.
-			x.stack = x.stack[:common]
+			x.stack = x.stack[:repeated]
 		}
 	}
-	if lock := x.world.Lock; !lock.Lenient && (!lock.Timed || common == 0) {
+
+	if lock := x.world.Lock; !lock.Lenient && (!lock.Timed || repeated == 0) {
 		var choices []string
 		for _, b := range x.stack {
 			choices = append(choices, b.enabled[b.chosen])
@@ -181,7 +179,7 @@ func (x *searcher) playUntilItRepeats() *player.Run {
 		panic(fmt.Sprintf("explore: %s: a schedule does not repeat, tried %d times: %q", lock.Name, player.Tries, choices))
 	}
 	x.report.Left++
-	x.stack = x.stack[:min(common, len(x.stack))]
+	x.stack = x.stack[:min(repeated, len(x.stack))]
 	return nil
 }
 
@@ -189,7 +187,7 @@ func (x *searcher) playUntilItRepeats() *player.Run {
 // nil if the schedule does not repeat, and how many choices it has made.
 func (x *searcher) play() (run *player.Run, depth int) {
 	repeats := true
-	run = player.Play(x.t, x.world, x.search.Count, func(p *player.Point) (chosen int) {
+	choose := func(p *player.Point) (chosen int) {
 		if depth < len(x.stack) {
 			chosen = x.chooseAgain(depth, p)
 			repeats = chosen >= 0
@@ -200,10 +198,12 @@ func (x *searcher) play() (run *player.Run, depth int) {
 			depth++
 		}
 		return chosen
-	}, func(n int, touched player.Footprint) {
+	}
+	keepFootprint := func(n int, touched player.Footprint) {
 		b := x.stack[n]
 		b.tried[b.enabled[b.chosen]] = touched
-	})
+	}
+	run = player.PlayWatched(x.t, x.world, choose, x.search.Count, keepFootprint)
 	if !repeats || depth < len(x.stack) {
 		return nil, depth
 	}
@@ -212,7 +212,8 @@ func (x *searcher) play() (run *player.Run, depth int) {
 
 // chooseAgain returns the choice of a branch of the stack; -1 if the point is not what it was.
 func (x *searcher) chooseAgain(depth int, p *player.Point) int {
-	b, from := x.stack[depth], 0
+	b := x.stack[depth]
+	from := 0 // up to here, the log was compared at the branch before
 	if depth > 0 {
 		from = len(x.stack[depth-1].log)
 	}
@@ -224,15 +225,14 @@ func (x *searcher) chooseAgain(depth int, p *player.Point) int {
 	return b.chosen
 }
 
-// chooseFirst adds a branch to the stack, and returns its first choice; -1 if all actions
-// are asleep: what follows repeats another schedule.
+// chooseFirst adds a branch to the stack, and returns its first choice; -1 if all actions are asleep.
 func (x *searcher) chooseFirst(p *player.Point) int {
 	b := &branch{enabled: p.Enabled, log: p.Log, sleep: map[string]player.Footprint{}, tried: map[string]player.Footprint{}, chosen: -1}
 	if len(x.stack) > 0 && !x.search.Whole {
-		b.inherit(x.stack[len(x.stack)-1])
+		b.inheritSleep(x.stack[len(x.stack)-1])
 	}
 	if x.report.seen != nil {
-		b.meet(x.report.seen, p.Situation())
+		b.leaveOutRepeats(x.report.seen, p.Situation())
 	}
 	if b.chosen = b.next(); b.chosen >= 0 {
 		x.stack = append(x.stack, b)
@@ -255,16 +255,18 @@ func (x *searcher) over() bool {
 // next is the next action to take here; -1: none is left.
 func (b *branch) next() int {
 	for i := b.chosen + 1; i < len(b.enabled); i++ {
-		if _, asleep := b.sleep[b.enabled[i]]; !asleep && (b.only == nil || slices.Contains(b.only, b.enabled[i])) {
+		_, asleep := b.sleep[b.enabled[i]]
+		leftOut := b.only != nil && !slices.Contains(b.only, b.enabled[i])
+		if !asleep && !leftOut {
 			return i
 		}
 	}
 	return -1
 }
 
-// meet leaves out the actions that the search has taken in the same situation before: those that were not asleep then.
+// leaveOutRepeats leaves out the actions that the search has taken in the same situation before: those that were not asleep then.
 // What was asleep then and is awake here is still to be taken. What sleeps in both stays asleep for the next time.
-func (b *branch) meet(seen map[uint64][]string, situation uint64) {
+func (b *branch) leaveOutRepeats(seen map[uint64][]string, situation uint64) {
 	asleep, again := seen[situation]
 	if again {
 		b.only = []string{} // not nil: perhaps nothing is left to take
@@ -278,9 +280,9 @@ func (b *branch) meet(seen map[uint64][]string, situation uint64) {
 	seen[situation] = slices.Collect(maps.Keys(b.sleep))
 }
 
-// inherit puts actions to sleep that need not be taken here: each was taken at the branch
+// inheritSleep puts actions to sleep that need not be taken here: each was taken at the branch
 // above, or asleep there, and can be swapped with the action that leads here.
-func (b *branch) inherit(above *branch) {
+func (b *branch) inheritSleep(above *branch) {
 	name := above.enabled[above.chosen]
 	touched := above.tried[name]
 	for _, set := range []map[string]player.Footprint{above.sleep, above.tried} {
@@ -302,6 +304,8 @@ func (x *searcher) count(run *player.Run) {
 	}
 	r.Depth = max(r.Depth, len(run.Points))
 	r.Actions += len(run.Points)
+	r.MostRequests, r.MostEvents = max(r.MostRequests, run.Requests), max(r.MostEvents, run.Events)
+
 	if x.search.Count {
 		for _, p := range run.Points {
 			r.states[p.State] = struct{}{}
@@ -312,11 +316,10 @@ func (x *searcher) count(run *player.Run) {
 		}
 		r.States = len(r.states)
 	}
-	r.MostRequests, r.MostEvents = max(r.MostRequests, run.Requests), max(r.MostEvents, run.Events)
-
 	for _, known := range run.Known {
-		if r.Known[known.String()] == nil {
-			r.Known[known.String()] = Shrink(x.t, x.world, run.Choices(), func(shorter *player.Run) bool { return slices.Contains(shorter.Known, known) })
+		if name := known.String(); r.Known[name] == nil {
+			isKnown := func(shorter *player.Run) bool { return slices.Contains(shorter.Known, known) }
+			r.Known[name] = Shrink(x.t, x.world, run.Choices(), isKnown)
 		}
 	}
 	if v := run.Violation; v != nil {
@@ -353,7 +356,7 @@ func Series(t *testing.T, w player.World, failed func(*player.Trace)) (played in
 			}
 			for n := 0; ; n++ { // until the schedule has no n-th moment
 				choose, happened := chooseNth(kind, n)
-				tr := player.TraceOf(oneFault, player.Play(t, oneFault, false, choose, nil))
+				tr := player.TraceOf(oneFault, player.Play(t, oneFault, choose))
 				if !*happened {
 					break
 				}

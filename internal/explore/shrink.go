@@ -33,7 +33,7 @@ func Shrink(t *testing.T, w player.World, choices []string, still func(r *player
 	try := func(wanted []string) (*player.Run, bool) {
 		var r *player.Run
 		for range 2 { // once more, as a schedule may not repeat: see player.Tries
-			if r = player.Play(t, w, false, chooseByName(wanted), nil); still(r) {
+			if r = player.Play(t, w, chooseByName(wanted)); still(r) {
 				return r, true
 			}
 		}
@@ -97,7 +97,7 @@ func Replay(t *testing.T, tr *player.Trace) (again *player.Trace, err error) {
 
 func replay(t *testing.T, tr *player.Trace) (again *player.Trace, err error) {
 	err = tr.Follow(func(choose player.Chooser) {
-		again = player.TraceOf(tr.World, player.Play(t, tr.World, false, choose, nil))
+		again = player.TraceOf(tr.World, player.Play(t, tr.World, choose))
 	})
 	again.Choices, again.Widths = tr.Choices, tr.Widths
 	return again, err

@@ -42,8 +42,7 @@ const (
 // A Dialer opens a connection to a server.
 type Dialer = func(network, address string, timeout time.Duration) (net.Conn, error)
 
-// Open opens a proxy for the server at an address, host:port, to which it connects by dial. It needs no
-// server yet. Close must be called.
+// Open opens a proxy for the server at an address, host:port, which need not run yet. Close must be called.
 func Open(server string, dial Dialer) (*Proxy, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -199,8 +198,7 @@ func (p *Proxy) Heal() {
 	}
 }
 
-// At calls act when the n-th packet from now on has come in a direction, before it is passed on. came
-// reports whether it has come.
+// At calls act when the n-th packet from now on comes in a direction, before it is passed on. came reports whether it has.
 func (p *Proxy) At(direction Direction, n int, act func()) (came func() bool) {
 	var packets atomic.Int32
 	onPacket := func(d Direction) {

@@ -128,8 +128,8 @@ type kind struct {
 
 type (
 	command = func(name string, args ...string) *exec.Cmd // as exec.Command, for the user of the server
-	// A preparation writes what the server needs, and returns how tests find it, the command that
-	// starts it, nil if it runs, and what begin waits for.
+	// A preparation writes what a server needs, and returns how tests find it, the command that starts it (nil: it runs
+	// already), and a function that returns nil once it serves.
 	preparation = func(ctx context.Context, at location, as command) (value string, cmd *exec.Cmd, ready func() error, err error)
 )
 
@@ -208,8 +208,7 @@ func etcd(_ context.Context, at location, as command) (string, *exec.Cmd, func()
 		at.hasLogged("ready to serve client requests"), err
 }
 
-// dockerd starts a daemon if none serves. The containers stay when the daemon ends: docker.Open removes those of
-// processes that were killed.
+// dockerd starts a daemon if none serves. When it ends the containers stay: docker.Open removes those left behind.
 func dockerd(ctx context.Context, _ location, as command) (string, *exec.Cmd, func() error, error) {
 	serves := func() error { return exec.CommandContext(ctx, "docker", "info").Run() }
 	if serves() == nil {

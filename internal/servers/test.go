@@ -54,8 +54,7 @@ type ZooKeeper struct {
 	process  *Process // nil before it has started
 }
 
-// ZooKeepers starts an ensemble of n servers, or one that stands alone, until the test ends. It
-// skips the test as Needs does.
+// ZooKeepers starts an ensemble of n servers, or one alone, until the test ends. It skips the test as Needs does.
 func ZooKeepers(t testing.TB, n int) (nodes []*ZooKeeper) {
 	t.Helper()
 	Needs(t, "java", "zookeeper", "ZK")

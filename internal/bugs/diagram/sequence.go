@@ -14,8 +14,7 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// A Sequence is a sequence diagram: a lane for each client and for the server, and the steps
-// between them, from top to bottom.
+// A Sequence is a sequence diagram: a lane for each client and the server, and the steps from top to bottom.
 type Sequence struct {
 	Lanes []string    // as the steps name them
 	Heads []i18n.Text // the names that are drawn above the lanes
@@ -109,8 +108,7 @@ func (s *Sequence) Mermaid(lang i18n.Language) (string, error) {
 	return strings.Join(lines, "\n    ") + "\n", nil
 }
 
-// noMermaid matches what has a meaning in mermaid's notation: a semicolon is a new line, # begins an entity, and
-// the word end closes a block.
+// noMermaid matches what mermaid misreads: a semicolon is a new line, # begins an entity, the word end closes a block.
 var noMermaid = regexp.MustCompile(`[;#{}<]|\bend\b|%%`)
 
 // Arrow reports whether a step is an arrow, and not a note or a frame.

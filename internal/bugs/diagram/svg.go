@@ -10,36 +10,23 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// textWidth estimates the width of a text in pixels, in the font of cmd/book/page/book.css.
-func textWidth(s string) (w float64) {
-	for _, r := range s {
-		if r >= 0x2e80 { // a Chinese character
-			w += 13
-		} else {
-			w += 6.9
-		}
-	}
-	return w
-}
+// This file draws a sequence as SVG. All lengths are in pixels.
+const (
+	textLine  = 16  // from a line of a text to the next
+	arrowText = 250 // the widest line of an arrow's text: about 36 letters
+	noteText  = 190 // the same of a note
 
-// unbreakable matches the parts of a text between which a line may end: a Chinese character, a word, or blanks.
-var unbreakable = regexp.MustCompile(`[\x{2e80}-\x{ffff}]|[^\s\x{2e80}-\x{ffff}]+|\s+`)
+	edge      = 5  // from a box to the edge of the drawing
+	headPad   = 11 // from the text of a head to its box
+	notePad   = 9  // from the text of a note to its box
+	headGap   = 14 // the least between the boxes of two heads
+	laneGap   = 90 // the least between two lanes
+	textGap   = 17 // from a text to the lane beside it, for the arrow's point
+	noteGap   = 15 // from the box of a note to the lane before it
+	belowHead = 52 // where the steps begin
+)
 
-// wrapText breaks a text into lines that are about as wide as the limit at most.
-func wrapText(s string, limit float64) (lines []string) {
-	line := ""
-	for _, part := range unbreakable.FindAllString(s, -1) {
-		if line != "" && textWidth(line+part) > limit && !strings.ContainsAny(part, "，。：；、） ") {
-			lines, line = append(lines, strings.TrimSpace(line)), ""
-		}
-		line += part
-	}
-	return append(lines, strings.TrimSpace(line))
-}
-
-const textLine = 16 // pixels from a line of a text to the next
-
-// A drawing is a sequence on its way to SVG. All lengths are in pixels.
+// A drawing is a sequence on its way to SVG.
 type drawing struct {
 	*Sequence
 	lang      i18n.Language
@@ -51,142 +38,20 @@ type drawing struct {
 	frameTops []float64  // of the frames that are open
 }
 
-// widest is the width of the longest line of a step's text.
-func (d *drawing) widest(step int) (w float64) {
-	for _, l := range d.lines[step] {
-		w = max(w, textWidth(l))
-	}
-	return w
-}
-
-// drawText draws lines below each other; y is that of the first one.
-func (d *drawing) drawText(class string, x, y float64, lines []string) {
-	for i, l := range lines {
-		fmt.Fprintf(&d.out, `<text class="%s" x="%.0f" y="%.0f">%s</text>`, class, x, y+float64(i)*textLine, html.EscapeString(l))
-	}
-}
-
-// placeLanes puts the lanes as far apart as their heads and the texts between them need.
-func (d *drawing) placeLanes() {
-	n := len(d.Heads)
-	d.x = make([]float64, n)
-	d.x[0] = textWidth(d.head(0))/2 + 16 // the head's box is 11 wider on each side, and 5 from the edge
-	for i, s := range d.Steps {
-		if _, right := d.ends(s); s.Kind == "note" && right == 0 {
-			d.x[0] = max(d.x[0], d.widest(i)/2+14) // a note's box is 9 wider on each side
-		}
-	}
-	for lane := 1; lane < n; lane++ {
-		heads := (textWidth(d.head(lane-1)) + textWidth(d.head(lane))) / 2
-		before := d.x[lane-1]
-		x := before + max(90, heads+36) // 14 are between two boxes
-		for i, s := range d.Steps {
-			left, right := d.ends(s)
-			text := d.widest(i)
-			switch {
-			case s.Arrow() && right == lane && left < right: // with 17 on each side of the text, for the arrow's point
-				x = max(x, d.x[left]+text+34)
-			case s.Kind == "note" && left == right && right == lane: // 15 are between its box and the lane before
-				x = max(x, before+text/2+24)
-			case s.Kind == "note" && left == right && right == lane-1: // 17 are between its box and this lane
-				x = max(x, before+text/2+26)
-			}
-		}
-		d.x[lane] = x
-	}
-}
-
-// setWidth makes the drawing as wide as its last head and its texts need.
-func (d *drawing) setWidth() {
-	n := len(d.x)
-	d.width = d.x[n-1] + max(textWidth(d.head(n-1))/2+16, 20)
-	for i, s := range d.Steps {
-		left, right := d.ends(s)
-		switch {
-		case s.Kind == "note" && left == n-1:
-			d.width = max(d.width, d.x[n-1]+d.widest(i)/2+14)
-		case s.Kind == "note":
-			d.width = max(d.width, d.widest(i)+22)
-		case s.Arrow():
-			d.width = max(d.width, (d.x[left]+d.x[right])/2+d.widest(i)/2+8)
-		default:
-			d.width = max(d.width, textWidth(s.Kind+s.Text.In(d.lang))+60)
-		}
-	}
-}
-
-func (d *drawing) drawArrow(s Step, lines []string) {
-	d.y += float64(len(lines))*textLine + 4
-	from, to := d.x[slices.Index(d.Lanes, s.From)], d.x[slices.Index(d.Lanes, s.To)]
-	class, along := "ask", 7.0 // along points as the arrow does, to the right or to the left
-	switch {
-	case s.Kind == "-)":
-		class = "event"
-	case strings.HasPrefix(s.Kind, "--"):
-		class = "reply"
-	}
-	if to < from {
-		along = -7
-	}
-	fmt.Fprintf(&d.out, `<path class="l %s" d="M%.0f %.0fH%.0f"/>`, class, from, d.y, to-along/2)
-	d.drawText("m", (from+to)/2, d.y-float64(len(lines))*textLine+7, lines)
-	if strings.HasSuffix(s.Kind, "x") {
-		fmt.Fprintf(&d.out, `<path class="l lost" d="M%.0f %.0fl8 8m0-8l-8 8"/>`, to-along-4, d.y-4)
-	} else {
-		fmt.Fprintf(&d.out, `<path class="a %s" d="M%.0f %.0fl%.0f-4v8z"/>`, class, to, d.y, -along*1.2)
-	}
-	d.y += 10
-}
-
-func (d *drawing) drawNote(s Step, i int) {
-	h := float64(len(d.lines[i])) * textLine
-	first, last := d.ends(s)
-	from, to := d.x[first], d.x[last]
-	w := max(to-from+40, d.widest(i)+18)
-	left := max(2, min((from+to-w)/2, d.width-w-2))
-	d.y += 4
-	fmt.Fprintf(&d.out, `<rect class="n" x="%.0f" y="%.0f" width="%.0f" height="%.0f" rx="4"/>`, left, d.y, w, h+9)
-	d.drawText("m", left+w/2, d.y+textLine, d.lines[i])
-	d.y += h + 15
-}
-
-// drawFrame draws the line of a part of a frame, and at its end the box around all its parts.
-func (d *drawing) drawFrame(s Step) {
-	switch s.Kind {
-	case "loop", "alt":
-		d.frameTops = append(d.frameTops, d.y+4)
-		d.drawText("w", 14, d.y+21, []string{s.Kind + " [" + s.Text.In(d.lang) + "]"})
-		d.y += 28
-	case "else":
-		fmt.Fprintf(&d.out, `<path class="l reply" d="M4 %.0fH%.0f"/>`, d.y+4, d.width-4)
-		d.drawText("w", 14, d.y+20, []string{"[" + s.Text.In(d.lang) + "]"})
-		d.y += 28
-	case "end":
-		top := 44.0
-		if n := len(d.frameTops); n > 0 {
-			top, d.frameTops = d.frameTops[n-1], d.frameTops[:n-1]
-		}
-		fmt.Fprintf(&d.out, `<rect class="g" x="4" y="%.0f" width="%.0f" height="%.0f" rx="4"/>`, top, d.width-8, d.y+6-top)
-		d.y += 14
-	}
-}
-
-func (d *drawing) head(lane int) string { return d.Heads[lane].In(d.lang) }
-
 // SVG draws the sequence in a language, with the classes of cmd/book/page/book.css. A step with
 // an instant is a group whose data-t is the instant in nanoseconds.
 func (s *Sequence) SVG(alt string, lang i18n.Language) string {
-	d := &drawing{Sequence: s, lang: lang, y: 52} // the heads are above that
+	d := &drawing{Sequence: s, lang: lang, y: belowHead}
 	for _, step := range s.Steps {
-		limit := 250.0 // about 36 letters
+		widest := float64(arrowText)
 		if step.Kind == "note" {
-			limit = 190
+			widest = noteText
 		}
-		d.lines = append(d.lines, wrapText(step.Text.In(lang), limit))
+		d.lines = append(d.lines, wrapText(step.Text.In(lang), widest))
 	}
-
 	d.placeLanes()
 	d.setWidth()
+
 	for i, step := range s.Steps {
 		start, top := d.out.Len(), d.y
 		switch {
@@ -206,15 +71,175 @@ func (s *Sequence) SVG(alt string, lang i18n.Language) string {
 	}
 
 	// The height is known only now, so the lanes and their heads are put before the steps.
-	body := d.out.String()
+	steps := d.out.String()
 	d.out.Reset()
+	height := d.y + 12
 	fmt.Fprintf(&d.out, `<svg viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f" role="img" aria-label="%s">`,
-		d.width, d.y+12, d.width, d.y+12, html.EscapeString(alt))
-	for i := range s.Heads {
-		head := d.head(i)
-		w := textWidth(head) + 22
-		fmt.Fprintf(&d.out, `<path class="lane" d="M%.0f 36V%.0f"/><rect class="h" x="%.0f" y="8" width="%.0f" height="28" rx="5"/>`, d.x[i], d.y+8, d.x[i]-w/2, w)
-		d.drawText("m b", d.x[i], 27, []string{head})
+		d.width, height, d.width, height, html.EscapeString(alt))
+	for lane, x := range d.x {
+		w := d.headWidth(lane) + 2*headPad
+		fmt.Fprintf(&d.out, `<path class="lane" d="M%.0f 36V%.0f"/>`, x, d.y+8)
+		fmt.Fprintf(&d.out, `<rect class="h" x="%.0f" y="8" width="%.0f" height="28" rx="5"/>`, x-w/2, w)
+		d.drawText("m b", x, 27, []string{d.head(lane)})
 	}
-	return d.out.String() + body + "</svg>"
+	return d.out.String() + steps + "</svg>"
+}
+
+// placeLanes puts the lanes as far apart as their heads and the texts between them need.
+func (d *drawing) placeLanes() {
+	d.x = make([]float64, len(d.Heads))
+	d.x[0] = d.headWidth(0)/2 + (headPad + edge)
+	for i, s := range d.Steps {
+		if _, right := d.ends(s); s.Kind == "note" && right == 0 {
+			d.x[0] = max(d.x[0], d.stepWidth(i)/2+(notePad+edge))
+		}
+	}
+
+	for lane := 1; lane < len(d.x); lane++ {
+		before := d.x[lane-1]
+		heads := (d.headWidth(lane-1) + d.headWidth(lane)) / 2
+		x := before + max(laneGap, heads+(2*headPad+headGap))
+		for i, s := range d.Steps {
+			left, right := d.ends(s)
+			text := d.stepWidth(i)
+			isNote := s.Kind == "note" && left == right
+			switch {
+			case s.Arrow() && right == lane && left < right:
+				x = max(x, d.x[left]+text+2*textGap)
+			case isNote && right == lane:
+				x = max(x, before+text/2+(notePad+noteGap))
+			case isNote && right == lane-1:
+				x = max(x, before+text/2+(notePad+textGap))
+			}
+		}
+		d.x[lane] = x
+	}
+}
+
+// setWidth makes the drawing as wide as its last head and its texts need.
+func (d *drawing) setWidth() {
+	last := len(d.x) - 1
+	d.width = d.x[last] + max(d.headWidth(last)/2+(headPad+edge), 20)
+	for i, s := range d.Steps {
+		left, right := d.ends(s)
+		text := d.stepWidth(i)
+		switch {
+		case s.Kind == "note" && left == last:
+			d.width = max(d.width, d.x[last]+text/2+(notePad+edge))
+		case s.Kind == "note":
+			d.width = max(d.width, text+(2*notePad+4))
+		case s.Arrow():
+			d.width = max(d.width, (d.x[left]+d.x[right])/2+text/2+8)
+		default:
+			d.width = max(d.width, textWidth(s.Kind+s.Text.In(d.lang))+60)
+		}
+	}
+}
+
+// drawArrow draws an arrow below its text. Its point is a triangle, or a cross if the packet is lost.
+func (d *drawing) drawArrow(s Step, lines []string) {
+	height := float64(len(lines)) * textLine
+	d.y += height + 4
+	from, to := d.x[slices.Index(d.Lanes, s.From)], d.x[slices.Index(d.Lanes, s.To)]
+	class := "ask"
+	switch {
+	case s.Kind == "-)":
+		class = "event"
+	case strings.HasPrefix(s.Kind, "--"):
+		class = "reply"
+	}
+	point := 7.0 // how far it reaches along the arrow, to the right or to the left
+	if to < from {
+		point = -7
+	}
+
+	fmt.Fprintf(&d.out, `<path class="l %s" d="M%.0f %.0fH%.0f"/>`, class, from, d.y, to-point/2)
+	d.drawText("m", (from+to)/2, d.y-height+7, lines)
+	if strings.HasSuffix(s.Kind, "x") {
+		fmt.Fprintf(&d.out, `<path class="l lost" d="M%.0f %.0fl8 8m0-8l-8 8"/>`, to-point-4, d.y-4)
+	} else {
+		fmt.Fprintf(&d.out, `<path class="a %s" d="M%.0f %.0fl%.0f-4v8z"/>`, class, to, d.y, -point*1.2)
+	}
+	d.y += 10
+}
+
+// drawNote draws a box over the lanes of a note, or wider if its text needs that, within the drawing.
+func (d *drawing) drawNote(s Step, i int) {
+	first, last := d.ends(s)
+	from, to := d.x[first], d.x[last]
+	w, h := max(to-from+40, d.stepWidth(i)+2*notePad), float64(len(d.lines[i]))*textLine
+	left := max(2, min((from+to-w)/2, d.width-w-2))
+	d.y += 4
+	fmt.Fprintf(&d.out, `<rect class="n" x="%.0f" y="%.0f" width="%.0f" height="%.0f" rx="4"/>`, left, d.y, w, h+9)
+	d.drawText("m", left+w/2, d.y+textLine, d.lines[i])
+	d.y += h + 15
+}
+
+// drawFrame draws the line of a part of a frame, and at its end the box around all its parts.
+func (d *drawing) drawFrame(s Step) {
+	const left, height = 4, 28 // of the frame, and of the line of a part
+	label := "[" + s.Text.In(d.lang) + "]"
+	switch s.Kind {
+	case "loop", "alt":
+		d.frameTops = append(d.frameTops, d.y+4)
+		d.drawText("w", 14, d.y+21, []string{s.Kind + " " + label})
+		d.y += height
+	case "else":
+		fmt.Fprintf(&d.out, `<path class="l reply" d="M%d %.0fH%.0f"/>`, left, d.y+4, d.width-left)
+		d.drawText("w", 14, d.y+20, []string{label})
+		d.y += height
+	case "end":
+		top := 44.0 // of a frame that was not begun
+		if n := len(d.frameTops); n > 0 {
+			top, d.frameTops = d.frameTops[n-1], d.frameTops[:n-1]
+		}
+		fmt.Fprintf(&d.out, `<rect class="g" x="%d" y="%.0f" width="%.0f" height="%.0f" rx="4"/>`, left, top, d.width-2*left, d.y+6-top)
+		d.y += 14
+	}
+}
+
+// drawText draws lines below each other; y is that of the first one.
+func (d *drawing) drawText(class string, x, y float64, lines []string) {
+	for i, line := range lines {
+		fmt.Fprintf(&d.out, `<text class="%s" x="%.0f" y="%.0f">%s</text>`, class, x, y+float64(i)*textLine, html.EscapeString(line))
+	}
+}
+
+func (d *drawing) head(lane int) string       { return d.Heads[lane].In(d.lang) }
+func (d *drawing) headWidth(lane int) float64 { return textWidth(d.head(lane)) }
+
+// stepWidth is the width of the longest line of a step's text.
+func (d *drawing) stepWidth(step int) (w float64) {
+	for _, line := range d.lines[step] {
+		w = max(w, textWidth(line))
+	}
+	return w
+}
+
+// textWidth estimates the width of a text in pixels, in the font of cmd/book/page/book.css.
+func textWidth(s string) (w float64) {
+	const letter, chinese, firstChinese = 6.9, 13, 0x2e80
+	for _, r := range s {
+		if r >= firstChinese {
+			w += chinese
+		} else {
+			w += letter
+		}
+	}
+	return w
+}
+
+// unbreakable matches the parts of a text between which a line may end: a Chinese character, a word, or blanks.
+var unbreakable = regexp.MustCompile(`[\x{2e80}-\x{ffff}]|[^\s\x{2e80}-\x{ffff}]+|\s+`)
+
+// wrapText breaks a text into lines that are about as wide as the limit at most.
+func wrapText(s string, limit float64) (lines []string) {
+	line := ""
+	for _, part := range unbreakable.FindAllString(s, -1) {
+		if line != "" && textWidth(line+part) > limit && !strings.ContainsAny(part, "，。：；、） ") {
+			lines, line = append(lines, strings.TrimSpace(line)), ""
+		}
+		line += part
+	}
+	return append(lines, strings.TrimSpace(line))
 }

@@ -42,9 +42,8 @@ func TestAHolderThatCrashesBlocksTheLockOnlyUntilItsSessionExpires(t *testing.T)
 	}
 }
 
-// E1 and E2 end with a write that comes late. Step 5's lock sends more requests, so it has a
-// schedule of its own here: A is stopped while it holds the lock, B adds one and unlocks, and
-// A goes on. A reads the token at /stock, and does not write.
+// E1 and E2 end with a write that comes late. Step 5's lock sends more requests, so it has a schedule of its own here:
+// A is stopped while it holds the lock, B adds one and unlocks, and A goes on. A reads the token, and does not write.
 func TestAStockThatComparesTokensRefusesTheLateWrite(t *testing.T) {
 	testenv.Embedded(t, "the explorer brings its own server")
 	for _, id := range []string{"E1", "E2"} {
@@ -74,8 +73,7 @@ func noteIs(note string) func(e player.Entry) bool {
 	return func(e player.Entry) bool { return e.Kind == "note" && e.Who+" "+e.Text.String() == note }
 }
 
-// requireInOrder asserts that the log of a trace has an entry for each condition, in this
-// order, and returns where these entries are.
+// requireInOrder asserts that a log has an entry for each condition, in this order, and returns where they are.
 func requireInOrder(t *testing.T, tr *player.Trace, conditions ...func(e player.Entry) bool) (places []int) {
 	t.Helper()
 	next := 0

@@ -51,20 +51,16 @@ func NewCountDownLatch() *CountDownLatch {
 func (l *CountDownLatch) CountDown() { l.once.Do(func() { close(l.open) }) }
 
 // Await waits until the latch is open.
-func (l *CountDownLatch) Await() {
-	select {
-	case <-l.open:
-	case <-l.over:
-		runtime.Goexit()
-	}
-}
+func (l *CountDownLatch) Await() { l.await(nil) }
 
 // AwaitFor waits until the latch is open, for d at most. It returns false if the latch is still closed.
-func (l *CountDownLatch) AwaitFor(d time.Duration) bool {
+func (l *CountDownLatch) AwaitFor(d time.Duration) bool { return l.await(time.After(d)) }
+
+func (l *CountDownLatch) await(timeout <-chan time.Time) (open bool) {
 	select {
 	case <-l.open:
 		return true
-	case <-time.After(d):
+	case <-timeout:
 		return false
 	case <-l.over:
 		runtime.Goexit()
@@ -148,8 +144,7 @@ func (t *Thread) Sleep(d time.Duration) error {
 	}
 }
 
-// Preemptible marks a gap between two lines of a listing: a place where the scheduler may
-// let other threads run. The play may keep the thread there.
+// Preemptible marks a gap between two lines of a listing. The play may keep the thread there, and let others run.
 func Preemptible(name string) {
 	p := current.Load()
 	if p == nil {

@@ -6,9 +6,8 @@ import (
 	"example.com/zklock/internal/bugs/java"
 )
 
-// zookeeperLock is article A's first lock, from section 2, with the same
-// methods in the same order. An exception that the article catches is an error
-// that is ignored here. It has the bugs A1 to A6 and A11.
+// zookeeperLock is article A's first lock, from section 2, with the same methods in the same order. An exception that
+// the article catches is an error that is ignored here. It has the bugs A1 to A6 and A11.
 type zookeeperLock struct {
 	currentPath string
 	zooKeeper   *zk.Conn

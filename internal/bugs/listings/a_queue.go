@@ -11,9 +11,8 @@ import (
 	"example.com/zklock/internal/bugs/java"
 )
 
-// zkClientLock is article A's second lock, from section 3, with the same
-// methods in the same order. An exception that the article does not catch is a
-// panic here. It has the bugs A7 to A10.
+// zkClientLock is article A's second lock, from section 3, with the same methods in the same order. An exception that
+// the article does not catch is a panic here. It has the bugs A7 to A10.
 type zkClientLock struct {
 	lockPath string
 	client   zkClient
@@ -111,8 +110,7 @@ func (c zkClient) delete(path string) {
 	}
 }
 
-// subscribeDataChanges sets a watch, and sets it again in a new session. Like
-// the library, it tries until the client is connected.
+// subscribeDataChanges sets a watch, again in a new session. Like the library, it tries until the client is connected.
 func (c zkClient) subscribeDataChanges(path string, l *dataListener) {
 	_, _, events, err := c.conn.ExistsW(path)
 	for tries := 0; errors.Is(err, zk.ErrNoServer) && tries < 100; tries++ {

@@ -6,9 +6,8 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// countingLock does what article B says of sequential nodes: it takes its
-// number for the number of contenders before it, and waits for as many
-// releases. It has the bug B1.
+// countingLock does what article B says of sequential nodes: it takes its number for the number of contenders before
+// it, and waits for as many releases. It has the bug B1.
 type countingLock struct {
 	conn       *zk.Conn
 	path, node string

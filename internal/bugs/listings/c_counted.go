@@ -16,8 +16,7 @@ type CountedLock struct {
 	lockedPath string
 }
 
-// NewCountedLock makes a contender for the queue in p, which must exist. Its
-// Lock is called in the thread "main".
+// NewCountedLock makes a contender for the queue in p, which must exist. Its Lock is called in the thread "main".
 func NewCountedLock(conn *zk.Conn, p string) Lock {
 	return &CountedLock{client: conn, path: p}
 }

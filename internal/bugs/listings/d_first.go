@@ -9,8 +9,7 @@ import (
 	"example.com/zklock/internal/bugs/java"
 )
 
-// zkLock is article D's first version, ZkLock, an AutoCloseable and a Watcher.
-// It has the bugs D1 to D5.
+// zkLock is article D's first version, ZkLock, an AutoCloseable and a Watcher. It has the bugs D1 to D5.
 type zkLock struct {
 	java.Monitor // wait and notify
 	zookeeper    *zk.Conn

@@ -10,8 +10,7 @@ import (
 	"example.com/zklock/internal/bugs/java"
 )
 
-// heartbeatLock is article D's third version, with a heartbeat. It has the
-// bugs D11 to D13.
+// heartbeatLock is article D's third version, with a heartbeat. It has the bugs D11 to D13.
 type heartbeatLock struct {
 	rootNode            string
 	zkClient            *zk.Conn

@@ -12,8 +12,7 @@ import (
 	"example.com/zklock/internal/bugs/java"
 )
 
-// distributedLock is article D's second version, with a wait time. It has the
-// bugs D6 to D10.
+// distributedLock is article D's second version, with a wait time. It has the bugs D6 to D10.
 type distributedLock struct {
 	rootNode            string
 	zkClient            *zk.Conn
@@ -24,8 +23,7 @@ type distributedLock struct {
 // WaitTime is how long its Lock is to wait at most.
 const WaitTime = 5 * time.Second
 
-// NewDistributedLock is the constructor. A lock of another name has the same
-// root node.
+// NewDistributedLock is the constructor. A lock of another name has the same root node.
 func NewDistributedLock(conn *zk.Conn, p string) Lock {
 	l := &distributedLock{rootNode: path.Dir(p), zkClient: conn, lockName: path.Base(p)}
 	if found, _, err := conn.Exists(l.rootNode); err == nil && !found {

@@ -1,6 +1,5 @@
-// Package listings has the articles' ZooKeeper locks, in Go and in the shape of
-// the articles' Java, with all their bugs. Comments such as [A7] mark the lines
-// of each bug; docs/bugs.md explains it. One file has one listing.
+// Package listings has the articles' ZooKeeper locks, in Go and in the shape of the articles' Java, with all their
+// bugs. Comments such as [A7] mark the lines of each bug; docs/bugs.md explains it. One file has one listing.
 //
 // A listing that waits with what package java offers needs [java.Begin].
 package listings

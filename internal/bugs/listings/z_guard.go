@@ -14,8 +14,7 @@ type Guarded interface {
 	End()
 }
 
-// ByNode writes only if the holder's node exists: as long as the holder has the lock, its node is there.
-// CURATOR-542 proposes this.
+// ByNode writes only if the holder's node exists: it is there while the holder has the lock. CURATOR-542 proposes this.
 type ByNode struct {
 	conn *zk.Conn
 	node string

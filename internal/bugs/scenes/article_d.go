@@ -101,8 +101,7 @@ var articleD = []Bug{
 		// A holder that outlives its session is a known fault, which ends no search.
 		Listing: listings.NewHeartbeatLock, Kinds: []player.Kind{player.Outlived}, Search: explore.Search{Seed: 1, Limit: 50},
 		World: oneFault(deep, player.Expire),
-		// The scene's schedule sends no heartbeat. In the story a client is cut off for a second,
-		// while the clock of the heartbeat goes on.
+		// The scene's schedule sends no heartbeat. In the story a second passes, in which a client is cut off.
 		Play: &Play{Contenders: 2, Kinds: []player.Fault{player.Cut, player.Expire}, Faults: 2,
 			Choices: []string{"A: request", "A: request", "A: cut", "A: reconnect", "A: request", "B: request", "B: request", "B: request", "A: expire", "B: request"}},
 	},

@@ -60,8 +60,7 @@ func (b Bug) chances() []int {
 	return Fates()[id]
 }
 
-// Plays is how many choices of the Way are made with the last hint. The next choice of the
-// Way is the one that makes the goal more likely than not.
+// Plays is how many choices of the Way the last hint makes. The next one makes the goal more likely than not.
 func (b Bug) Plays() int {
 	chances := b.chances()
 	n := len(chances) - 1

@@ -36,20 +36,17 @@ type Bug struct {
 	Kinds []player.Kind
 	Goal  Text
 
-	// NoScene says why the lab cannot show the bug. Such a bug has none of the fields
-	// below; it needs a test beside its lock in docs/other-locks.
+	// NoScene says why the lab cannot show the bug, which has none of the fields below, but a test in docs/other-locks.
 	NoScene *NoScene
 
-	// Listing is the article's lock. Substitute, if it is not empty, says which lock is
-	// there in its place, in Listing or as the World's Lock.
+	// Listing is the article's lock. Substitute says which lock is there in its place, in Listing or in World; "": none.
 	Listing    listings.New
 	Substitute Text
 	// World is where the bug comes up: how many contend, what they do, and what may go wrong. Its Lock need not say
 	// how it is opened: Listing does. Without a Listing it has all that a Subject needs, and the same Path as Cure.
 	World player.World
 	Ours  player.World // World with Cure as its lock; an entry leaves it empty
-	// Like, if it is not nil, chooses the schedule to show: it is true of a trace that
-	// shows this bug, and not another one with the same violation.
+	// Like, if it is not nil, is true of a trace that shows this bug, and not another one with the same violation.
 	Like   func(tr *player.Trace) bool
 	Search explore.Search // finds the bug in World; the default is to go through the schedules, up to 5000
 	// Level has the texts of the game, and Stops are the story: six to ten instants of the film of the scene's
@@ -194,8 +191,7 @@ type Schedule struct {
 //go:embed schedules.json
 var schedules []byte
 
-// Schedules are the schedules of the scenes, by ID. They are decoded once, because the lab's
-// catalogue asks for them hundreds of times.
+// Schedules are the schedules of the scenes, by ID. They are decoded once: the lab asks for them hundreds of times.
 var Schedules = sync.OnceValue(func() map[string]Schedule { return decode[Schedule]("schedules.json", schedules) })
 
 func decode[V any](name string, text []byte) map[string]V {

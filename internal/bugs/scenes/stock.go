@@ -76,8 +76,7 @@ func (s *stock) lost() (v player.Violation) {
 	return v
 }
 
-// read returns the number. A fenced stock keeps the reader's token, so that it
-// refuses all holders before this one from now on.
+// read returns the number. A fenced stock keeps the reader's token, and refuses all holders before it from now on.
 func (s *stock) read(conn *zk.Conn, at string, token int64) (int, error) {
 	if s.fenced {
 		return updateFenced(conn, at, token, func(number int) int { return number })

@@ -13,8 +13,7 @@ import (
 //go:embed texts
 var texts embed.FS
 
-// readTexts sets a bug's Level and its Stops from texts/ID.json. A bug without that file has neither; a
-// test fails if a bug with a scene lacks it.
+// readTexts sets a bug's Level and its Stops from texts/ID.json. Each bug with a scene has that file.
 func (b *Bug) readTexts() {
 	file := "texts/" + b.ID + ".json"
 	text, err := texts.ReadFile(file)

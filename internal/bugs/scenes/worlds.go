@@ -35,8 +35,7 @@ var (
 	deep  = player.Subject{Path: "/locks/lock"}       // for a listing that makes its nodes below /locks
 )
 
-// atRandom is for a world that has too many schedules to go through them all, or in which
-// the bug comes up late in their order.
+// atRandom is for a world that has too many schedules to go through, or in which the bug comes up late in their order.
 var atRandom = explore.Search{Seed: 1, Limit: 5000}
 
 // oneFault is a world of two contenders in which one fault may happen.
@@ -70,8 +69,7 @@ func mayFail(lock player.Subject) player.Subject {
 	return lock
 }
 
-// stackChecked returns a lock for which it is a violation if a call of Lock is made within another one. Function is
-// the name of its method Lock on the stacks.
+// stackChecked returns a lock that must not call Lock within Lock. function is the name of the method on the stacks.
 func stackChecked(lock player.Subject, function string) player.Subject {
 	lock.Check = func() (v player.Violation) {
 		if calls := strings.Count(bubble.Stacks(), "."+function+"("); calls > 3 { // two contenders that lock have two

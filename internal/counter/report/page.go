@@ -57,8 +57,7 @@ type pageCell struct {
 	Span  int
 }
 
-// pageCells returns the cells of a row. In a row with fewer cells than the table has columns, the long cell spans the
-// columns of the missing cells (see columnOf).
+// pageCells returns the cells of a row. In a short row the long cell spans the columns of the missing ones: columnOf.
 func pageCells(t table, row tableRow) []pageCell {
 	var cells []pageCell
 	for i, text := range row.cells {

@@ -10,8 +10,7 @@ import (
 	"example.com/zklock/zklock"
 )
 
-// PerSession returns the kind of a lock whose contenders share a value in each session. open makes the value,
-// and returns the function that makes its contenders.
+// PerSession returns the kind of a lock whose contenders share a value in each session, which open makes.
 func PerSession(open func(conn *zk.Conn, path string, session time.Duration) func() Locker) Kind {
 	return Kind{Begin: func(r Run) Maker {
 		makers := make(map[*zk.Conn]func() Locker)

@@ -48,8 +48,7 @@ const (
 	// connectTimeout is the time that a server that answered once may take to open a session.
 	connectTimeout = time.Minute
 	cleanTimeout   = 30 * time.Second
-	// sessionTimeout is what the benchmark asks for. A machine may stop for this time without harm to a run;
-	// and a process that was killed counts as present for it.
+	// sessionTimeout is the time for which a machine may stop, and for which a killed process counts as present.
 	sessionTimeout = 30 * time.Second
 )
 

@@ -33,9 +33,8 @@ type defect struct {
 	Finds   []player.Kind // one of these
 }
 
-// TestDefectsOfZklock checks that each defect's lines are still in zklock. With ZKLOCK_TESTS=long it puts the defect
-// there: it runs itself once more, with go test -overlay and -explore.defect, and that process lets the explorer look
-// for it.
+// TestDefectsOfZklock checks that each defect's lines are still in zklock. With ZKLOCK_TESTS=long it runs itself once
+// more, with the defect (go test -overlay) and -explore.defect, and that process lets the explorer look for it.
 func TestDefectsOfZklock(t *testing.T) {
 	pageText := testenv.Must(os.ReadFile(page))(t)
 	var defects []defect

@@ -74,8 +74,7 @@ func holdTable(t *testing.T, begin, end, head string, rows []row) {
 	require.Len(t, lines, len(found), "the table has other rows")
 }
 
-// lastColumn is the result of a row. The number of schedules may be higher on a busy machine: if a schedule
-// of a timed lock does not repeat, the search plays it again.
+// lastColumn is the result of a row. A timed lock may need more schedules: what does not repeat is played again.
 func lastColumn(line string) string { return line[strings.LastIndex(line[:len(line)-1], "|"):] }
 
 func resultText(r *explore.Report) string {

@@ -72,8 +72,7 @@ func fullPlans(s player.Subject) (plans []Plan) {
 	}
 	complete, pct := explore.Search{}, explore.Search{Seed: 1, Limit: 300, Depth: 3}
 	random := func(schedules int) explore.Search { return explore.Search{Seed: 1, Limit: schedules} }
-	// A lock that looks at the clock has several times as many schedules. Where sessions end, and
-	// where there are three contenders, they are drawn.
+	// A lock that looks at the clock has many more schedules. If sessions end, or three contend, they are drawn.
 	completeUnlessTimed := complete
 	if s.Timed {
 		completeUnlessTimed = random(300)

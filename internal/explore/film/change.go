@@ -9,8 +9,7 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// RunsOn is a Change that ends Stop: the client runs on. Without it a stopped
-// client runs on soon after its session has expired.
+// RunsOn is a Change that ends Stop. Without it a stopped client runs on soon after its session has expired.
 const RunsOn player.Fault = "runs on"
 
 // PaceFaults are the faults that a Change can have.
@@ -24,14 +23,14 @@ type Change struct {
 	Do  player.Fault  `json:"do"`
 }
 
-func (p *pacer) change(ch Change) {
-	var then func()
-	p.w.Do(func() { then = p.changeLocked(ch) })
+// apply carries out a change at its instant.
+func (p *pacer) apply(ch Change) {
+	then := player.Read(p.w, func() func() { return p.applyLocked(ch) })
 	then()
 }
 
-// changeLocked carries out the part of a change that needs the player's lock. then is the rest, which must not have it.
-func (p *pacer) changeLocked(ch Change) (then func()) {
+// applyLocked carries out the part of a change that needs the player's lock. then is the rest, which must not have it.
+func (p *pacer) applyLocked(ch Change) (then func()) {
 	w, c := p.w, p.clientOf(ch.Who)
 	var k *player.Contender // nil: the change names a client
 	if i := slices.IndexFunc(w.Contenders, func(k *player.Contender) bool { return k.Name == ch.Who }); i >= 0 {
@@ -45,7 +44,8 @@ func (p *pacer) changeLocked(ch Change) (then func()) {
 		return func() { p.runOn(c) }
 	}
 
-	w.Happened++
+	w.FaultCount++
+	now := p.recorder.now()
 	switch ch.Do {
 	case player.EndContext:
 		k.Ended = true
@@ -55,28 +55,28 @@ func (p *pacer) changeLocked(ch Change) (then func()) {
 		w.CutLocked(c.Client)
 	case player.LoseRequest:
 		c.loseRequest = true
-		c.FaultLocked()
+		c.NoteFaultLocked()
 	case player.LoseReply:
 		c.loseReply = true
-		c.FaultLocked()
+		c.NoteFaultLocked()
 	case player.Expire:
-		c.dark, c.dialAt = true, 0
-		c.FaultLocked()
-		w.LogLocked(player.Entry{Who: c.Name, Kind: "note", Text: player.CutOff})
+		c.cutOff, c.dialAt = true, never
+		c.NoteFaultLocked()
+		w.NoteLocked(c.Name, player.CutOff)
 		c.Line.BreakLocked()
-		c.expireAt = p.reserve(p.recorder.now() + w.Timeout())
+		c.expireAt = p.reserve(now + w.Timeout())
 	case player.Stop:
-		c.Stopped, c.dialAt = true, 0
-		c.FaultLocked()
+		c.Stopped, c.dialAt = true, never
+		c.NoteFaultLocked()
 		p.recorder.Client(c.Client, "stopped")
-		c.expireAt = p.reserve(p.recorder.now() + w.Timeout())
+		c.expireAt = p.reserve(now + w.Timeout())
 		c.runsOnAt = p.reserve(c.expireAt + 4*p.Latency) // a while in which the next holder gets in
 		wakesIt := func(later Change) bool { return later.Do == RunsOn && p.clientOf(later.Who) == c }
 		if slices.ContainsFunc(p.changes, wakesIt) {
-			c.runsOnAt = 0
+			c.runsOnAt = never
 		}
 	}
-	return p.look
+	return p.settleAndScan
 }
 
 // obstacle says why a change is not possible now. The text is empty if the change is possible.
@@ -93,7 +93,7 @@ func (p *pacer) obstacle(do player.Fault, c *pacedClient, k *player.Contender) (
 	case do == player.EndContext && (k.Cancel == nil || k.State != player.Waiting):
 		why = "it does not wait"
 	case do == player.EndContext:
-	case c.dark:
+	case c.cutOff:
 		why = "it is cut off until its session has expired"
 	case do != player.Stop && do != player.Expire && !connected:
 		why = "it is not connected"
@@ -104,12 +104,12 @@ func (p *pacer) obstacle(do player.Fault, c *pacedClient, k *player.Contender) (
 // expire ends the session of a client that is cut off or stopped.
 func (p *pacer) expire(c *pacedClient) {
 	w := p.w
-	c.expireAt = 0
+	c.expireAt = never
 	w.Do(func() {
-		c.dark = false
-		w.ExpiredLocked(c.Client)
+		c.cutOff = false
+		w.MarkExpiredLocked(c.Client)
 		if !c.Stopped {
-			w.LateLossLocked(c.Client)
+			w.CheckLateLossLocked(c.Client)
 		}
 	})
 	w.Srv.Expire(c.Session)
@@ -119,13 +119,14 @@ func (p *pacer) expire(c *pacedClient) {
 
 func (p *pacer) runOn(c *pacedClient) {
 	p.w.Do(func() {
-		c.Stopped, c.runsOnAt = false, 0
+		c.Stopped, c.runsOnAt = false, never
 		p.recorder.Client(c.Client, "runs on")
 		if c.Expired {
 			c.Line.BreakLocked()
 			return
 		}
-		c.expireAt = 0
+		c.expireAt = never
+
 		// What waited for it arrives now.
 		now := p.recorder.now()
 		for _, packets := range [][]player.Frame{c.Line.Up, c.Line.Down} {

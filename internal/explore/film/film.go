@@ -34,15 +34,13 @@ type Film struct {
 	Violation  *player.Violation `json:"violation"`
 	Known      string            `json:"known,omitempty"` // the name of the violation if the lock is known for it: that of a player.Known
 	Hash       string            `json:"hash"`            // SHA-256 of packets and marks
-	// Where each contender is in the lock's source, in order of time, and the
-	// lines that this names; none if the contenders are many.
+	// Where each contender is in the lock's source, in order of time, and the lines; none if the contenders are many.
 	Where   []Where  `json:"where,omitempty"`
 	Places  []Place  `json:"places,omitempty"`
 	Choices []Choice `json:"choices,omitempty"` // of a schedule that a person or the explorer has chosen
 }
 
-// A Choice is a choice with its instant. Op and Path are those of the request that the server carries out then, if it
-// does.
+// A Choice is a choice with its instant. Op and Path are those of the request that the server carries out then, if any.
 type Choice struct {
 	At     time.Duration `json:"at_ns"`
 	Choice string        `json:"choice"`
@@ -61,8 +59,7 @@ type Client struct {
 type Packet struct {
 	ID     int    `json:"id"` // from 1
 	Client string `json:"client"`
-	// The contender that a request belongs to, if that is known. If the client has one contender, replies and
-	// events have it, too.
+	// The contender that a request belongs to, if that is known; also of a reply and an event, if the client has one.
 	Who     string        `json:"who,omitempty"`
 	Kind    string        `json:"kind"` // "request", "reply" or "event"
 	Op      string        `json:"op,omitempty"`

@@ -150,8 +150,7 @@ func TestASeedChangesTheFilm(t *testing.T) {
 	require.NotEqual(t, a.Hash, b.Hash)
 }
 
-// TestAChangeLeavesWhatWasBeforeIt: up to the instant of the change, the film is that of the same run
-// without the change.
+// Up to the instant of a change, the film is that of the same run without the change.
 func TestAChangeLeavesWhatWasBeforeIt(t *testing.T) {
 	for i, s := range subjects() {
 		w := player.World{Lock: s, Contenders: 5}
@@ -312,8 +311,7 @@ func TestTheTimesHaveTheRatiosOfTheMeasuredServer(t *testing.T) {
 	}
 }
 
-// The server takes requests in the order in which they come, whatever fails, and a reply leaves only when the server
-// has worked for its request.
+// The server takes requests in the order in which they come, whatever fails, and a reply leaves when it has worked.
 func TestAServerTakesOneRequestAfterTheOther(t *testing.T) {
 	for _, do := range append([]player.Fault{""}, someFaults(0)...) {
 		var changes []film.Change
@@ -349,8 +347,7 @@ func TestAServerTakesOneRequestAfterTheOther(t *testing.T) {
 	}
 }
 
-// A film has the server's data of a znode, and the variables of the holder's lock:
-// the naive lock compares the two when it unlocks.
+// A film has the data of a znode and the variables of the holder's lock, which the naive lock compares in Unlock.
 func TestAFilmHasDataAndVariables(t *testing.T) {
 	value := func(m film.Mark, name string) string {
 		for _, v := range m.Variables {

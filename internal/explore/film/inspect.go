@@ -32,53 +32,58 @@ type Inspectable interface {
 }
 
 // Variables returns a contender's variables. If its lock is not Inspectable, they are the texts and numbers in it and
-// in its parts: a student's lock, for example, is a struct with the path of its node. The goroutines of the lock must
-// have got as far as they can.
-func Variables(lock player.Lock) (list []Variable) {
+// in its parts: a student's lock, for example, is a struct with the path of its node. All goroutines must be settled.
+func Variables(lock player.Lock) []Variable {
 	if inspectable, ok := lock.(Inspectable); ok {
 		return inspectable.Variables()
 	}
-	seen := make(map[uintptr]bool) // a lock may point back to itself
-	var addFields func(v reflect.Value, depth int)
-	addFields = func(v reflect.Value, depth int) {
-		for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
-			if v.IsNil() || v.Kind() == reflect.Pointer && seen[v.Pointer()] {
-				return
-			}
-			if v.Kind() == reflect.Pointer {
-				seen[v.Pointer()] = true
-			}
-			v = v.Elem()
-		}
-		const deepest = 3 // parts of parts of parts: a reader looks no deeper
-		if v.Kind() != reflect.Struct || !strings.HasPrefix(v.Type().PkgPath(), modulePath) || depth > deepest {
-			return
-		}
-
-		var parts []reflect.Value // they come after the struct's own fields
-		for i := range v.NumField() {
-			f, name := v.Field(i), v.Type().Field(i).Name
-			switch f.Kind() {
-			case reflect.String, reflect.Int, reflect.Int32, reflect.Int64:
-				value := fieldText(name, f)
-				listed := slices.ContainsFunc(list, func(x Variable) bool { return x.Name == name })
-				if value != "" && !listed && !slices.Contains(unchanging, name) {
-					list = append(list, Variable{name, value})
-				}
-			case reflect.Pointer, reflect.Interface, reflect.Struct:
-				parts = append(parts, f)
-			}
-		}
-		for _, part := range parts {
-			addFields(part, depth+1)
-		}
-	}
-	addFields(reflect.ValueOf(lock), 0)
-	return list
+	fields := fieldList{seen: make(map[uintptr]bool)}
+	fields.add(reflect.ValueOf(lock), 0)
+	return fields.list
 }
 
-// fieldText is the value of a field that is a text or a number; "" for 0, and for a number with a type of its own, such
-// as a time.Duration.
+// A fieldList has the variables of a struct and its parts.
+type fieldList struct {
+	list []Variable
+	seen map[uintptr]bool // the pointers so far: a lock may point back to itself
+}
+
+// add adds the fields of a value, and after them those of its parts.
+func (l *fieldList) add(v reflect.Value, depth int) {
+	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
+		if v.IsNil() || v.Kind() == reflect.Pointer && l.seen[v.Pointer()] {
+			return
+		}
+		if v.Kind() == reflect.Pointer {
+			l.seen[v.Pointer()] = true
+		}
+		v = v.Elem()
+	}
+	const deepest = 3 // parts of parts of parts: a reader looks no deeper
+	if v.Kind() != reflect.Struct || !strings.HasPrefix(v.Type().PkgPath(), modulePath) || depth > deepest {
+		return
+	}
+
+	var parts []reflect.Value
+	for i := range v.NumField() {
+		f, name := v.Field(i), v.Type().Field(i).Name
+		switch f.Kind() {
+		case reflect.String, reflect.Int, reflect.Int32, reflect.Int64:
+			value := fieldText(name, f)
+			listed := slices.ContainsFunc(l.list, func(x Variable) bool { return x.Name == name })
+			if value != "" && !listed && !slices.Contains(unchanging, name) {
+				l.list = append(l.list, Variable{name, value})
+			}
+		case reflect.Pointer, reflect.Interface, reflect.Struct:
+			parts = append(parts, f)
+		}
+	}
+	for _, part := range parts {
+		l.add(part, depth+1)
+	}
+}
+
+// fieldText is the value of a field that is a text or a number. It is "" for 0, and for a time.Duration and the like.
 func fieldText(name string, f reflect.Value) string {
 	switch {
 	case f.Kind() == reflect.String:
@@ -111,10 +116,10 @@ func (r *recorder) repeatable(value string) string {
 		value = strings.ToValidUTF8(value[:mostText], "") + "…"
 	}
 	return randomText.ReplaceAllStringFunc(value, func(s string) string {
-		if !slices.Contains(r.drawn, s) {
-			r.drawn = append(r.drawn, s)
+		if !slices.Contains(r.randomTexts, s) {
+			r.randomTexts = append(r.randomTexts, s)
 		}
-		return "<random " + strconv.Itoa(slices.Index(r.drawn, s)+1) + ">"
+		return "<random " + strconv.Itoa(slices.Index(r.randomTexts, s)+1) + ">"
 	})
 }
 
@@ -140,10 +145,11 @@ func (r *recorder) noteVariables() {
 		}
 		list := Variables(k.Lock)
 		for i := range list {
-			if r.w.Tagged && strings.HasPrefix(list[i].Value, "/") {
-				list[i].Value, _ = player.Untagged(list[i].Value)
+			value := &list[i].Value
+			if r.w.Tagged && strings.HasPrefix(*value, "/") {
+				*value, _ = player.Untagged(*value)
 			}
-			list[i].Value = r.repeatable(list[i].Value)
+			*value = r.repeatable(*value)
 		}
 		if c := r.contenders[k]; !slices.Equal(list, c.variables) {
 			c.variables = list

@@ -36,12 +36,11 @@ type Pace struct {
 	Part func(soFar *Film)
 }
 
-// firstPart is the number of packets in the first part of a film. A page plays them for some seconds, and
-// has the next part by then.
+// firstPart is the number of packets in the first part of a film, which a page plays for some seconds.
 const firstPart = 1000
 
-// Paced plays a world in which packets take a while and faults happen when
-// the Pace says, and returns the film. Violations do not end it.
+// Paced plays a world in which packets take a while and faults happen when the Pace says, and returns the film.
+// Violations do not end it.
 func Paced(t *testing.T, config player.World, p Pace) (*Film, error) {
 	t.Helper()
 	p.Latency = cmp.Or(p.Latency, 20*time.Millisecond)
@@ -90,14 +89,17 @@ const (
 	maxSteps      = 1_000_000 // of a run; one with more does not end
 )
 
-// A pacer plays a run, and sets the instant of everything in it. An instant of 0 means that the thing does not happen.
+// never is the instant of what does not happen, or is not known yet.
+const never = time.Duration(0)
+
+// A pacer plays a run, and sets the instant of everything in it.
 type pacer struct {
 	Pace
 	w        *player.Player
 	recorder *recorder
 	used     map[time.Duration]struct{} // the instants that are taken
 	clients  []*pacedClient
-	hold     []*rand.Rand                        // of each contender
+	hold     []*rand.Rand                        // draws the times for which a contender holds the lock; of each contender
 	unlocks  map[*player.Contender]time.Duration // when a holder unlocks
 	starts   []pacedStart                        // of contenders that have not started, in order
 	changes  []Change                            // that are to come, in order
@@ -111,11 +113,11 @@ type pacer struct {
 type pacedClient struct {
 	*player.Client
 	up, down, dial         *rand.Rand    // draw the times of requests, of the server's packets, and of connecting
-	upDue, downDue         time.Duration // of the packet that arrives last
+	upDue, downDue         time.Duration // when the last packet on its way up, or down, arrives
 	dialAt                 time.Duration // when it is connected
 	expireAt, runsOnAt     time.Duration
 	loseRequest, loseReply bool // the next one is lost
-	dark                   bool // it does not connect until its session has expired
+	cutOff                 bool // it does not connect until its session has expired
 }
 
 type pacedStart struct {
@@ -139,47 +141,56 @@ func delay(rng *rand.Rand, mean time.Duration) time.Duration {
 	return mean/2 + time.Duration(rng.Int64N(int64(mean)+1))
 }
 
+// play plays the run, and returns its film.
 func (pace Pace) play(w *player.Player) (*Film, error) {
 	p := &pacer{Pace: pace, w: w, recorder: newRecorder(w), nextPart: firstPart,
 		used: make(map[time.Duration]struct{}), unlocks: make(map[*player.Contender]time.Duration)}
 	w.Start = time.Now()
 	w.Paced, w.Unnoted, w.Unscheduled = true, true, true
-	p.recorder.film.Latency, p.recorder.film.Seed = pace.Latency, pace.Seed
-
-	// Each client and each contender draws its times from streams of its own, whose numbers are i<<8 and the next ones,
-	// so that what happens to one changes no time of another. The contenders start one after the other, within the time
-	// of two packets.
-	for i, c := range w.Clients {
-		rng := func(n int) *rand.Rand { return rand.New(rand.NewPCG(pace.Seed, uint64(i)<<8+uint64(n))) }
-		p.clients = append(p.clients, &pacedClient{Client: c, up: rng(0), down: rng(1), dial: rng(2)})
+	p.drawStreams()
+	if err := p.reserveChanges(); err != nil {
+		return nil, err
 	}
-	for i, k := range w.Contenders {
-		rng := rand.New(rand.NewPCG(pace.Seed, uint64(i)<<8+3))
-		p.hold = append(p.hold, rng)
-		gap := 2 * pace.Latency / time.Duration(len(w.Contenders))
-		p.starts = append(p.starts, pacedStart{p.reserve(time.Duration(i)*gap + delay(rng, gap)), k})
+	film := &p.recorder.film
+	film.Latency, film.Seed, film.Changes = pace.Latency, pace.Seed, append(film.Changes, pace.Changes...)
+
+	w.Do(p.recorder.begin)
+	p.settleAndSchedule()
+	end := p.run()
+	return player.Read(w, func() *Film {
+		w.ResultsLocked()
+		return p.recorder.finish(end)
+	}), nil
+}
+
+// drawStreams gives each client and contender its source of random times, and draws when the contenders start.
+func (p *pacer) drawStreams() {
+	// Each client and contender draws from streams of its own, so that what happens to one changes no time of another.
+	stream := func(i, n int) *rand.Rand { return rand.New(rand.NewPCG(p.Seed, uint64(i)<<8+uint64(n))) }
+	for i, c := range p.w.Clients {
+		p.clients = append(p.clients, &pacedClient{Client: c, up: stream(i, 0), down: stream(i, 1), dial: stream(i, 2)})
+	}
+
+	gap := 2 * p.Latency / time.Duration(len(p.w.Contenders)) // they start one after the other, within two latencies
+	for i, k := range p.w.Contenders {
+		hold := stream(i, 3)
+		p.hold = append(p.hold, hold)
+		p.starts = append(p.starts, pacedStart{p.reserve(time.Duration(i)*gap + delay(hold, gap)), k})
 	}
 	slices.SortFunc(p.starts, func(a, b pacedStart) int { return cmp.Compare(a.at, b.at) })
+}
 
-	p.changes = slices.Clone(pace.Changes)
+// reserveChanges puts the changes into their order, and takes their instants.
+func (p *pacer) reserveChanges() error {
+	p.changes = slices.Clone(p.Changes)
 	slices.SortStableFunc(p.changes, func(a, b Change) int { return cmp.Compare(a.At, b.At) })
 	for i := range p.changes {
 		if p.clientOf(p.changes[i].Who) == nil {
-			return nil, i18n.Errorf("%q is not a client or contender here", p.changes[i].Who)
+			return i18n.Errorf("%q is not a client or contender here", p.changes[i].Who)
 		}
 		p.changes[i].At = p.reserve(p.changes[i].At)
 	}
-	p.recorder.film.Changes = append(p.recorder.film.Changes, pace.Changes...)
-
-	w.Do(p.recorder.begin)
-	p.settle()
-	end := p.run()
-	var film *Film
-	w.Do(func() {
-		w.ResultsLocked()
-		film = p.recorder.finish(end)
-	})
-	return film, nil
+	return nil
 }
 
 // clientOf finds the client of a name, or of a contender's name.
@@ -192,8 +203,8 @@ func (p *pacer) clientOf(name string) *pacedClient {
 	return nil
 }
 
-// settle lets all goroutines get as far as they can, and gives what they have done its instants.
-func (p *pacer) settle() {
+// settleAndSchedule lets all goroutines get as far as they can, and gives what they have done its instants.
+func (p *pacer) settleAndSchedule() {
 	p.w.Settle()
 	p.w.Do(p.scheduleLocked)
 }
@@ -211,15 +222,16 @@ func (p *pacer) scheduleLocked() {
 		l := c.Line
 		for i := range l.Up {
 			// A stopped client has sent something if a timer has fired. That departs when the client runs on.
-			if request := &l.Up[i]; request.Due == 0 && !c.Stopped {
+			if request := &l.Up[i]; request.Due == never && !c.Stopped {
 				p.recorder.addPacket(c.Client, request, "request")
 				c.upDue = p.reserve(max(now+delay(c.up, p.Latency), c.upDue+1))
 				request.Due = c.upDue
 			}
 		}
 
-		from := slices.IndexFunc(l.Down, func(packet player.Frame) bool { return packet.Due == 0 })
-		if from >= 0 && p.doneAt == 0 {
+		serverWorks := p.doneAt != never // what it has caused departs when it is done
+		from := slices.IndexFunc(l.Down, func(packet player.Frame) bool { return packet.Due == never })
+		if from >= 0 && !serverWorks {
 			w.SortEvents(l.Down[from:])
 			for i := from; i < len(l.Down); i++ {
 				packet := &l.Down[i]
@@ -229,14 +241,14 @@ func (p *pacer) scheduleLocked() {
 			}
 		}
 
-		if c.Dialing != nil && c.dialAt == 0 && !c.dark && !c.Stopped {
+		if c.DialGate != nil && c.dialAt == never && !c.cutOff && !c.Stopped {
 			// A connection takes a packet there and one back.
 			c.dialAt = p.reserve(now + delay(c.dial, p.Latency) + delay(c.dial, p.Latency))
 		}
 	}
 
 	for i, k := range w.Contenders {
-		if k.Gate != nil && p.unlocks[k] == 0 {
+		if k.UnlockGate != nil && p.unlocks[k] == never {
 			p.unlocks[k] = p.reserve(max(now+delay(p.hold[i], p.Hold), p.Gather))
 		}
 	}
@@ -267,14 +279,14 @@ func (p *pacer) nextLocked() (at time.Duration, do func()) {
 			k.Start()
 		})
 	}
-	if p.doneAt != 0 {
+	if p.doneAt != never {
 		offer(p.doneAt, p.answersDepart)
 	}
 	if len(p.changes) > 0 {
 		c := p.changes[0]
 		offer(c.At, func() {
 			p.changes = p.changes[1:]
-			p.change(c)
+			p.apply(c)
 		})
 	}
 	return at, do
@@ -283,7 +295,7 @@ func (p *pacer) nextLocked() (at time.Duration, do func()) {
 // nextToUnlock returns the holder that unlocks first; nil: none does.
 func (p *pacer) nextToUnlock() (first *player.Contender) {
 	for _, k := range p.w.Contenders {
-		if k.Gate != nil && !k.Client.Stopped && (first == nil || p.unlocks[k] < p.unlocks[first]) {
+		if k.UnlockGate != nil && !k.Client.Stopped && (first == nil || p.unlocks[k] < p.unlocks[first]) {
 			first = k
 		}
 	}
@@ -295,7 +307,7 @@ func (p *pacer) nextToUnlock() (first *player.Contender) {
 func (p *pacer) nextOfClients() (first *pacedClient, at time.Duration, act func(*pacer, *pacedClient)) {
 	for _, c := range p.clients {
 		due, what := c.next(p)
-		if what != nil && (act == nil || due < at || due == at && c.came() < first.came()) {
+		if what != nil && (act == nil || due < at || due == at && c.requestCame() < first.requestCame()) {
 			first, at, act = c, due, what
 		}
 	}
@@ -305,13 +317,13 @@ func (p *pacer) nextOfClients() (first *pacedClient, at time.Duration, act func(
 // next returns what is due first of a client's packets, its session and its connection; what is nil if nothing is.
 func (c *pacedClient) next(p *pacer) (at time.Duration, what func(*pacer, *pacedClient)) {
 	offer := func(due time.Duration, do func(*pacer, *pacedClient)) {
-		if due != 0 && (what == nil || due < at) {
+		if due != never && (what == nil || due < at) {
 			at, what = due, do
 		}
 	}
 	l := c.Line
 	offer(c.expireAt, (*pacer).expire)
-	if c.came() != 0 && !l.CutOffLocked() && p.doneAt == 0 {
+	if c.requestCame() != never && !l.CutOffLocked() && p.doneAt == never {
 		offer(max(l.Up[0].Due, p.freeAt), (*pacer).request)
 	}
 	if c.Stopped {
@@ -339,7 +351,7 @@ func (p *pacer) run() time.Duration {
 		at, do := p.next()
 		if do == nil { // only time can bring something: a timer of the lock or of the library
 			possible := func() bool {
-				p.w.Do(p.scheduleLocked)
+				w.Do(p.scheduleLocked)
 				_, do := p.next()
 				return do != nil
 			}
@@ -350,18 +362,19 @@ func (p *pacer) run() time.Duration {
 		}
 
 		w.NextTurn()
-		w.DrainStir()
-		if wait := at - p.recorder.now(); wait > 0 && w.Pass(wait) {
-			p.w.Do(p.scheduleLocked) // a timer of the lock or of the library has fired before
+		w.ForgetActivity()
+		if wait := at - p.recorder.now(); wait > 0 && w.WaitForActivity(wait) {
+			w.Do(p.scheduleLocked) // a timer of the lock or of the library has fired before
 			continue
 		}
+
 		w.NextTurn()
 		w.Do(func() {
-			w.Foot = player.Footprint{}
+			w.Touched = player.Footprint{}
 			p.last = p.recorder.now()
 		})
 		do()
-		p.settle()
+		p.settleAndSchedule()
 		p.sendPart()
 	}
 }
@@ -372,8 +385,7 @@ func (p *pacer) sendPart() {
 	if p.Part == nil || sent < p.nextPart {
 		return
 	}
-	var f *Film
-	p.w.Do(func() { f = p.recorder.part() })
+	f := player.Read(p.w, p.recorder.part)
 	if len(f.Packets)*2 >= p.nextPart { // it lacks what may still change
 		p.nextPart = 2 * sent
 		p.Part(f)
@@ -381,17 +393,15 @@ func (p *pacer) sendPart() {
 }
 
 // busy reports whether a packet is on its way or a client has to come back.
-func (p *pacer) busy() (is bool) {
-	p.w.Do(func() {
-		is = slices.ContainsFunc(p.clients, func(c *pacedClient) bool {
-			return c.Stopped || c.expireAt != 0 || len(c.Line.Up)+len(c.Line.Down) > 0 && !c.Line.Broken
+func (p *pacer) busy() bool {
+	return player.Read(p.w, func() bool {
+		return slices.ContainsFunc(p.clients, func(c *pacedClient) bool {
+			return c.Stopped || c.expireAt != never || len(c.Line.Up)+len(c.Line.Down) > 0 && !c.Line.Broken
 		})
 	})
-	return is
 }
 
-// hang reports that nothing can happen any more. In the film that is a while after the last thing that has
-// happened: a person who watches sees it then.
+// hang reports that nothing can happen any more. In the film that is a while later, so that a person sees it.
 func (p *pacer) hang() {
 	p.w.Do(func() {
 		p.last += 10 * p.Latency
@@ -400,10 +410,11 @@ func (p *pacer) hang() {
 	p.w.Hang()
 }
 
+// unlock lets a holder call Unlock.
 func (p *pacer) unlock(k *player.Contender) {
 	p.w.Do(func() {
-		close(k.Gate)
-		k.Gate = nil
+		close(k.UnlockGate)
+		k.UnlockGate = nil
 	})
 	delete(p.unlocks, k)
 }
@@ -414,7 +425,7 @@ func (p *pacer) request(c *pacedClient) {
 	if c.loseRequest {
 		c.loseRequest = false
 		w.Cut(c.Client)
-		w.Happened++
+		w.FaultCount++
 		if p.Server != nil {
 			p.freeAt = p.reserve(p.recorder.now() + 1)
 		}
@@ -423,37 +434,38 @@ func (p *pacer) request(c *pacedClient) {
 	request := w.Request(c.Client)
 	synctest.Wait() // the server has answered
 	w.Do(func() {
-		p.recorder.executed(c.Client, request)
+		p.recorder.scanAfter(c.Client, request)
 		p.answersDueLocked(c, request)
 	})
 }
 
-// deliver delivers the next packet of a client's way down, or loses it.
+// deliver delivers the next packet on its way to a client, or loses it.
 func (p *pacer) deliver(c *pacedClient) {
-	w, lose := p.w, false
-	w.Do(func() {
-		lose = c.loseReply && !c.Line.Down[0].IsEvent
-		if lose {
-			c.loseReply = false
-			w.Happened++
-			w.CutLocked(c.Client)
-		} else {
+	w := p.w
+	lost := player.Read(w, func() bool {
+		if !c.loseReply || c.Line.Down[0].IsEvent {
 			w.DeliverLocked(c.Client)
+			return false
 		}
+		c.loseReply = false
+		w.FaultCount++
+		w.CutLocked(c.Client)
+		return true
 	})
-	if lose {
-		p.look()
+	if lost {
+		p.settleAndScan()
 	}
 }
 
-// look lets all get as far as they can, and notes what has changed at the server.
-func (p *pacer) look() {
+// settleAndScan lets all get as far as they can, and notes what has changed at the server.
+func (p *pacer) settleAndScan() {
 	p.w.Settle()
 	p.w.Do(p.recorder.scan)
 }
 
+// connect lets a client that dials connect.
 func (p *pacer) connect(c *pacedClient) {
-	c.dialAt = 0
+	c.dialAt = never
 	if p.w.Connect(c.Client) {
 		p.w.Do(p.recorder.scan)
 	}

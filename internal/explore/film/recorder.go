@@ -13,8 +13,7 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
-// A recorder makes the film of a schedule: it is the player's Camera. Its methods
-// are called with the player's lock held.
+// A recorder makes the film of a schedule: it is the player's Camera, and called with the player's lock held.
 type recorder struct {
 	w     *player.Player
 	film  Film
@@ -22,32 +21,32 @@ type recorder struct {
 	clock time.Duration // with slots: what the actions so far have lasted, beside the time that has passed
 
 	// What was there at the last look, and is compared with what is there now.
-	clients    []client // by their indices
-	contenders map[*player.Contender]*contender
-	nodes      map[string]znode      // by path
+	clients    []knownClient // by their indices
+	contenders map[*player.Contender]*knownContender
+	nodes      map[string]knownNode  // by path
 	lastStacks []runtime.StackRecord // of all goroutines
 	stacks     []runtime.StackRecord // has room for the next look
 
-	underway   []int              // indices of the packets on their way
-	violations []player.Violation // that are marks already
-	drawn      []string           // texts that were drawn at random, in order
+	underway    []int              // indices of the packets on their way
+	violations  []player.Violation // that are marks already
+	randomTexts []string           // texts that were drawn at random, in order
 }
 
-// A client, a contender and a znode are what the recorder knows of those of the player and the server.
-type client struct {
+// A knownClient, a knownContender and a knownNode are as the film shows them so far.
+type knownClient struct {
 	state   string
 	watches map[watchKey]bool
 	asked   map[watchKey][]string // contenders that have asked to be woken; "": it is not known which
 }
 
-type contender struct {
+type knownContender struct {
 	at        []Place
 	variables []Variable
 	marks     []Mark // its changes that are not in the film yet
 	noticed   bool   // the film shows that it has noticed the loss of its lock
 }
 
-type znode struct {
+type knownNode struct {
 	owner, session, data string
 	czxid                int64
 	version              int32
@@ -73,22 +72,24 @@ func (k watchKey) of() string {
 }
 
 func newRecorder(w *player.Player) *recorder {
-	r := &recorder{w: w, contenders: make(map[*player.Contender]*contender)}
-	r.film.Packets, r.film.Marks, r.film.Changes, r.film.Results = []Packet{}, []Mark{}, []Change{}, []i18n.Text{} // not null in JSON
+	r := &recorder{w: w, contenders: make(map[*player.Contender]*knownContender)}
+	r.film.Packets, r.film.Marks = []Packet{}, []Mark{} // not null in JSON
+	r.film.Changes, r.film.Results = []Change{}, []i18n.Text{}
 	return r
 }
 
 // now is the instant in the film. Without slots the clock stays at 0.
 func (r *recorder) now() time.Duration { return r.clock + time.Since(r.w.Start) }
 
+// begin makes the recorder the player's Camera, and records the start.
 func (r *recorder) begin() {
 	r.w.Camera = r
 	for _, c := range r.w.Clients {
-		r.clients = append(r.clients, client{watches: make(map[watchKey]bool), asked: make(map[watchKey][]string)})
+		r.clients = append(r.clients, knownClient{watches: make(map[watchKey]bool), asked: make(map[watchKey][]string)})
 		shown := Client{Name: c.Name, Session: sessionNumber(c.Session)}
 		for _, k := range c.Contenders {
 			shown.Contenders = append(shown.Contenders, k.Name)
-			r.contenders[k] = &contender{}
+			r.contenders[k] = &knownContender{}
 		}
 		r.film.Clients = append(r.film.Clients, shown)
 		if c.Session == 0 {
@@ -126,8 +127,7 @@ func (r *recorder) Client(c *player.Client, state string) {
 	r.mark(m)
 }
 
-// noteClosed notes, in a film with slots, which clients have lost their connection without a fault. If a client's
-// session has ended, too, the lock has closed the client.
+// noteClosed notes, in a film with slots, the clients that have lost their connection without a fault, or were closed.
 func (r *recorder) noteClosed() {
 	for _, c := range r.w.Clients {
 		if !r.slots || c.Line == nil || !c.Line.Broken || c.Stopped {
@@ -217,8 +217,7 @@ func (r *recorder) Settled() {
 	r.noteVariables()
 }
 
-// Depart notes the server's packets and the changes at the server. A pacer does that itself when it gives the packets
-// their instants.
+// Depart notes the server's packets, and what has changed there. A pacer notes the packets with their instants.
 func (r *recorder) Depart() {
 	if !r.slots {
 		return
@@ -245,9 +244,8 @@ func (r *recorder) Carried(c *player.Client, p player.Frame) {
 	}
 }
 
-// executed notes the changes that a request has made at the server. To look for them takes time, so only what the
-// request can have changed is compared.
-func (r *recorder) executed(c *player.Client, p player.Frame) {
+// scanAfter notes the changes that a request has made at the server. Only what it can have changed is compared.
+func (r *recorder) scanAfter(c *player.Client, p player.Frame) {
 	switch p.Op {
 	case jute.OpGetData, jute.OpExists, jute.OpGetChildren, jute.OpGetChildren2:
 		if p.Watch {
@@ -270,7 +268,7 @@ func (r *recorder) scan() {
 }
 
 func (r *recorder) scanNodes() {
-	found := make(map[string]znode, len(r.nodes))
+	found := make(map[string]knownNode, len(r.nodes))
 	var walk func(at string)
 	walk = func(at string) {
 		for _, name := range r.w.Srv.Children(at) {
@@ -282,11 +280,12 @@ func (r *recorder) scanNodes() {
 			if !ok {
 				continue // it is a name with nodes below it
 			}
-			z := znode{data: string(n.Data), czxid: n.Stat.Czxid, version: n.Stat.Version, session: sessionNumber(n.Stat.EphemeralOwner)}
-			if n.Stat.EphemeralOwner != 0 {
-				z.owner = r.w.OwnerLocked(n.Stat.EphemeralOwner)
+			stat := n.Stat
+			now := knownNode{data: string(n.Data), czxid: stat.Czxid, version: stat.Version, session: sessionNumber(stat.EphemeralOwner)}
+			if stat.EphemeralOwner != 0 {
+				now.owner = r.w.OwnerLocked(stat.EphemeralOwner)
 			}
-			found[p] = z
+			found[p] = now
 			walk(p)
 		}
 	}
@@ -301,7 +300,7 @@ func (r *recorder) scanNodes() {
 
 // nodeMarks returns the marks of what has changed from one look at the nodes to the next: first those that are removed,
 // then those that are made, then those whose data has changed, each in the order of their paths.
-func nodeMarks(before, after map[string]znode) []Mark {
+func nodeMarks(before, after map[string]knownNode) []Mark {
 	var removed, made, changed []Mark
 	for p, was := range before {
 		if is, ok := after[p]; !ok || is.owner != was.owner {
@@ -371,18 +370,19 @@ func (r *recorder) Woken(c *player.Client, p player.Frame) {
 	case jute.EventDeleted:
 		fired = []watchKey{ofNode, ofChildren}
 	}
-	var asked []string
+
+	var asked []string // contenders that have set these watches
 	for _, k := range fired {
 		asked = append(asked, r.clients[c.Index].asked[k]...)
 		delete(r.clients[c.Index].asked, k)
 	}
-
 	var waits []string
 	for _, k := range c.Contenders {
 		if k.State == player.Waiting {
 			waits = append(waits, k.Name)
 		}
 	}
+
 	if r.w.Tagged { // it is known which contender has asked
 		waits = slices.DeleteFunc(waits, func(name string) bool { return !slices.Contains(asked, name) })
 	}
@@ -416,6 +416,7 @@ func (r *recorder) Noted(k *player.Contender) {
 		}
 	}
 	c.marks = nil
+
 	if k.State != player.Inside || k.Client.Stopped {
 		return
 	}

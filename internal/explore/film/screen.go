@@ -77,8 +77,7 @@ func playFilmed(t *testing.T, config player.World, choose player.Chooser) (f *Fi
 	return f, player.TraceOf(config, run)
 }
 
-// Of replays a trace and returns its film. It fails if the trace cannot be followed, or
-// if the log that it has is another one.
+// Of replays a trace and returns its film. It fails if the trace cannot be followed, or if its log is another one.
 func Of(t *testing.T, tr *player.Trace) (f *Film, err error) {
 	t.Helper()
 	for range player.Tries {

@@ -7,9 +7,8 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
-// A Server has the times that a server takes. It carries out one request after the other,
-// in the order in which they come. When it is done with a request, it sends what that has
-// caused. A request that comes before waits: Packet.Queued.
+// A Server has the times that a server takes. It carries out one request after the other, in the order in which they
+// come, and sends what one has caused when it is done with it. A request that comes before waits: Packet.Queued.
 type Server struct {
 	Request time.Duration // for each request
 	Write   time.Duration // in addition for a request that has changed something, which goes to the log
@@ -17,8 +16,7 @@ type Server struct {
 	Byte    time.Duration // in addition for each byte of the reply and the events
 }
 
-// Measured is a pace with the times of ZooKeeper 3.8.0 on loopback, with a session for each
-// contender. The benchmark's page says how they were found.
+// Measured is a pace with the times of ZooKeeper 3.8.0 on loopback. The benchmark's page says how they were found.
 func Measured(contenders int) Pace {
 	return Pace{
 		Latency: 110 * time.Microsecond,
@@ -48,8 +46,8 @@ func (p *pacer) answersDueLocked(c *pacedClient, request player.Frame) {
 	for _, to := range p.clients {
 		for i := range to.Line.Down {
 			answer := &to.Line.Down[i]
-			if answer.Due != 0 {
-				continue // one to an earlier request
+			if answer.Due != never {
+				continue // it belongs to an earlier request
 			}
 			work += time.Duration(answer.Size()) * p.Server.Byte
 			if answer.IsEvent {
@@ -64,14 +62,14 @@ func (p *pacer) answersDueLocked(c *pacedClient, request player.Frame) {
 func (p *pacer) answersDepart() {
 	p.w.Do(func() {
 		p.w.Unscheduled = true
-		p.freeAt, p.doneAt = p.reserve(p.recorder.now()+1), 0
+		p.freeAt, p.doneAt = p.reserve(p.recorder.now()+1), never
 	})
 }
 
-// came is the instant at which the client's next request comes to the server; 0: it has none.
-func (c *pacedClient) came() time.Duration {
+// requestCame is the instant at which the client's next request comes to the server; never: it has none.
+func (c *pacedClient) requestCame() time.Duration {
 	if len(c.Line.Up) == 0 {
-		return 0
+		return never
 	}
 	return c.Line.Up[0].Due
 }

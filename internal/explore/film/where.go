@@ -54,9 +54,10 @@ func (r *recorder) noteWhere() {
 		byGoroutine[k.GoID] = k
 	}
 
+	const allGoroutines = true
 	buf := stackTexts.Get().(*[]byte)
 	defer stackTexts.Put(buf)
-	n := runtime.Stack(*buf, true)
+	n := runtime.Stack(*buf, allGoroutines)
 	found := make(map[*player.Contender][]Place, len(byGoroutine))
 	for rest := (*buf)[:n]; len(rest) > 0; {
 		var stack []byte
@@ -71,8 +72,7 @@ func (r *recorder) noteWhere() {
 	}
 }
 
-// moved reports whether any goroutine is elsewhere than at the last look. It saves the text of the stacks, which takes
-// most of the time of a film.
+// moved reports whether any goroutine is elsewhere than at the last look: the text of the stacks takes much time.
 func (r *recorder) moved() bool {
 	n, ok := runtime.GoroutineProfile(r.stacks)
 	for !ok {

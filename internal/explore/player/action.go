@@ -3,11 +3,10 @@ package player
 import (
 	"slices"
 
-	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/jute"
 )
 
-// An action is what the explorer can do next.
+// An action is what the explorer can do next: it is one of the possible choices.
 type action struct {
 	who, what string
 	fault     Fault // "": it is none
@@ -16,100 +15,104 @@ type action struct {
 
 func (a action) String() string { return a.who + ": " + a.what }
 
-// enabled lists the possible actions: first those of gaps and of the client that acted last, and at the end the faults.
-func (w *Player) enabled() []action {
+// possibleActions lists the possible actions: first those of gaps and of the client that acted last, then those of the
+// others, and at the end the faults. Without any but faults the list is empty.
+func (w *Player) possibleActions() []action {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var first, rest, faults []action
+	var first, others, faults []action
 	for _, g := range w.gaps {
-		first = slices.Insert(first, 0, w.goOn(g))
+		first = slices.Insert(first, 0, w.leaveGap(g))
 	}
+
 	for _, c := range w.Clients {
-		for _, a := range w.actionsLocked(c) {
-			if a.who == w.last {
+		for _, a := range w.clientActionsLocked(c) {
+			if a.who == w.lastActor {
 				first = append(first, a)
 			} else {
-				rest = append(rest, a)
+				others = append(others, a)
 			}
 		}
-		faults = append(faults, w.faultsLocked(c)...)
+		faults = append(faults, w.clientFaultsLocked(c)...)
 	}
-	if len(first)+len(rest) == 0 {
+	if len(first)+len(others) == 0 {
 		return nil
 	}
-	return slices.Concat(first, rest, faults, w.faultsOfAllLocked())
+	return slices.Concat(first, others, faults, w.worldFaultsLocked())
 }
 
-// actionsLocked lists what a client and its contenders can do.
-func (w *Player) actionsLocked(c *Client) (list []action) {
+// clientActionsLocked lists what a client and its contenders can do.
+func (w *Player) clientActionsLocked(c *Client) (list []action) {
 	add := func(who, what string, do func()) { list = append(list, action{who: who, what: what, do: do}) }
 	l := c.Line
 	cutOff := l.CutOffLocked()
 	switch {
 	case c.Stopped:
-		add(c.Name, "run on", func() { w.runOn(c) })
+		add(c.Name, "run on", func() { w.resumeClient(c) })
 		return list
-	case cutOff && !c.gone:
+	case cutOff && !c.closed:
 		add(c.Name, "reconnect", func() { w.reconnect(c) })
 	}
 
 	if c.stalled && !cutOff {
-		add(c.Name, string(Expire), func() { w.expire(c) })
+		add(c.Name, string(Expire), func() { w.expireSession(c) })
 	}
 	if len(l.Up) > 0 && !cutOff {
 		add(c.Name, "request", func() { w.Request(c) })
 	}
 	if w.Packets && len(l.Down) > 0 && !l.Broken {
 		add(c.Name, l.Down[0].Kind(), func() {
-			w.mu.Lock()
-			w.SortEvents(l.Down)
-			w.DeliverLocked(c)
-			w.mu.Unlock()
+			w.Do(func() {
+				w.SortEvents(l.Down)
+				w.DeliverLocked(c)
+			})
 		})
 	}
 
 	for _, k := range c.Contenders {
-		if k.Gate != nil && k.again && !c.gone && !c.soundLocked() {
-			continue // it unlocks again once its client is connected
-		}
-		if k.Gate != nil {
-			what := "unlock"
-			if k.again {
-				what = "unlock again"
-			}
-			add(k.Name, what, func() {
-				w.mu.Lock()
-				w.Foot.client(c)
-				openGate(&k.Gate)
-				k.again = false
-				w.mu.Unlock()
-			})
+		switch {
+		case k.UnlockGate == nil: // it is not about to unlock
+		case !k.unlocksAgain:
+			add(k.Name, "unlock", func() { w.letUnlock(k) })
+		case c.closed || c.healthyLocked(): // otherwise it unlocks again once its client is connected
+			add(k.Name, "unlock again", func() { w.letUnlock(k) })
 		}
 	}
 	return list
 }
 
-// faultsOfAllLocked lists the faults that happen to no client in particular.
-func (w *Player) faultsOfAllLocked() (list []action) {
-	if w.Happened >= w.Faults {
+// letUnlock lets a contender call Unlock.
+func (w *Player) letUnlock(k *Contender) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.Touched.addClient(k.Client)
+	openGate(&k.UnlockGate)
+	k.unlocksAgain = false
+}
+
+// worldFaultsLocked lists the faults that happen to no client in particular.
+func (w *Player) worldFaultsLocked() (list []action) {
+	if w.FaultCount >= w.Faults {
 		return nil
 	}
 	for _, f := range []Fault{Pause, Day} {
 		if slices.Contains(w.Kinds, f) {
-			list = append(list, action{who: "all", what: string(f), fault: f, do: func() { w.pause(f) }})
+			list = append(list, action{who: "all", what: string(f), fault: f, do: func() { w.pauseAll(f) }})
 		}
 	}
 	if slices.Contains(w.Kinds, Remake) {
-		if node, ok := w.Srv.Node(w.lockPath()); ok && node.Container && node.Stat.Cversion > 0 && node.Stat.NumChildren == 0 {
-			list = append(list, action{who: "server", what: string(Remake), fault: Remake, do: w.remake})
+		parent, ok := w.Srv.Node(w.lockPath())
+		wasUsed := ok && parent.Stat.Cversion > 0
+		if wasUsed && parent.Container && parent.Stat.NumChildren == 0 {
+			list = append(list, action{who: "server", what: string(Remake), fault: Remake, do: w.removeParent})
 		}
 	}
 	return list
 }
 
-// faultsLocked lists the faults that may happen to a client now.
-func (w *Player) faultsLocked(c *Client) (list []action) {
-	if w.Happened >= w.Faults || c.Stopped || c.gone {
+// clientFaultsLocked lists the faults that may happen to a client now.
+func (w *Player) clientFaultsLocked(c *Client) (list []action) {
+	if w.FaultCount >= w.Faults || c.Stopped || c.closed {
 		return nil
 	}
 	if !slices.ContainsFunc(c.Contenders, func(k *Contender) bool { return k.State != done }) {
@@ -121,14 +124,15 @@ func (w *Player) faultsLocked(c *Client) (list []action) {
 		}
 	}
 
-	l := c.Line
-	live := !l.CutOffLocked() && !c.Expired
-	if c.Session == 0 {
+	if c.Session == 0 { // it has not been connected yet
 		if !c.faulted {
-			add(c.Name, Refuse, func() { w.refuse(c) })
+			add(c.Name, Refuse, func() { w.refuseConnection(c) })
 		}
 		return list
 	}
+
+	l := c.Line
+	live := !l.CutOffLocked() && !c.Expired
 	switch {
 	case live && len(l.Up) > 0 && !c.stalled:
 		add(c.Name, LoseRequest, func() { w.Cut(c) })
@@ -139,110 +143,69 @@ func (w *Player) faultsLocked(c *Client) (list []action) {
 		add(c.Name, Cut, func() { w.Cut(c) })
 	}
 	if !c.Expired {
-		add(c.Name, Expire, func() { w.expire(c) })
-		add(c.Name, Stop, func() { w.stop(c) })
+		add(c.Name, Expire, func() { w.expireSession(c) })
+		add(c.Name, Stop, func() { w.stopClient(c) })
 	}
 	if live && !c.stalled {
-		add(c.Name, Stall, func() { w.stall(c) })
+		add(c.Name, Stall, func() { w.stallClient(c) })
 	}
-	w.contendersFaultsLocked(c, live, add)
+	w.contenderFaultsLocked(c, live, add)
 	return list
 }
 
-// contendersFaultsLocked adds the faults that happen to one contender of a client.
-func (w *Player) contendersFaultsLocked(c *Client, live bool, add func(who string, f Fault, do func())) {
+// contenderFaultsLocked adds the faults that happen to one contender of a client, which is connected if live.
+func (w *Player) contenderFaultsLocked(c *Client, live bool, add func(who string, f Fault, do func())) {
 	for _, k := range c.Contenders {
 		if w.Lock.Contexts && k.Cancel != nil && k.State == Waiting && !k.Ended {
 			add(k.Name, EndContext, func() { w.endContext(k) })
-			if k.looks == 0 {
-				add(k.Name, EndAfterLook, func() { w.endAtLook(k, 1) })
-				add(k.Name, EndAfterLook2, func() { w.endAtLook(k, 2) })
+			if k.looksLeft == 0 {
+				add(k.Name, EndAfterLook, func() { w.endContextAfterLooks(k, 1) })
+				add(k.Name, EndAfterLook2, func() { w.endContextAfterLooks(k, 2) })
 			}
 		}
+
 		if w.Shared || !live || len(w.nodesOf(c)) == 0 || !slices.Contains([]string{Waiting, Inside, Unlocking}, k.State) {
-			continue
+			continue // the contender has no node, or it is not known which is its own
 		}
-		add(k.Name, NodeSet, func() { w.tamper(k, NodeSet) })
+		add(k.Name, NodeSet, func() { w.tamperWithNodes(k, NodeSet) })
 		if k.State == Waiting {
-			add(k.Name, NodeGoes, func() { w.tamper(k, NodeGoes) })
+			add(k.Name, NodeGoes, func() { w.tamperWithNodes(k, NodeGoes) })
 		}
 	}
-}
-
-// A gap is a place in a lock where a goroutine is kept: see Subject.Begin.
-type gap struct {
-	name string
-	gate chan struct{}
-	goid string // of the goroutine that is kept there
-}
-
-// gap holds a goroutine of the lock until the explorer lets it continue.
-func (w *Player) gap(name string) {
-	w.waitAt(func(gate chan struct{}) {
-		for slices.ContainsFunc(w.gaps, func(g *gap) bool { return g.name == name }) {
-			name += "'" // another goroutine is kept there
-		}
-		w.gaps = append(w.gaps, &gap{name: name, gate: gate, goid: goid()})
-	})
-}
-
-// goOn lets a goroutine continue from its gap.
-func (w *Player) goOn(g *gap) action {
-	return action{who: "gap " + g.name, what: "go on", do: func() {
-		w.mu.Lock()
-		w.Foot.Everything = true
-		w.gaps = slices.DeleteFunc(w.gaps, func(h *gap) bool { return h == g })
-		close(g.gate)
-		w.mu.Unlock()
-	}}
-}
-
-// keptInGaps returns the contender that is held in each gap.
-func (w *Player) keptInGaps() map[string]string {
-	if len(w.gaps) == 0 {
-		return nil
-	}
-	by := make(map[string]string)
-	for _, g := range w.gaps {
-		for _, k := range w.Contenders {
-			if k.GoID == g.goid {
-				by[g.name] = k.Name
-			}
-		}
-	}
-	return by
 }
 
 // Request carries out a client's next request.
 func (w *Player) Request(c *Client) Frame {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	p := c.Line.carryLocked()
-	w.executedLocked(c, p)
+	p := c.Line.arriveAtServerLocked()
+	w.noteExecutedLocked(c, p)
 	return p
 }
 
-// executedLocked notes a request that has just been delivered to the server.
-func (w *Player) executedLocked(c *Client, p Frame) {
-	w.Foot.client(c)
-	w.Foot.request(p)
-	if !p.Watch && !slices.Contains([]jute.Op{jute.OpGetData, jute.OpExists, jute.OpGetChildren, jute.OpGetChildren2, jute.OpSetWatches}, p.Op) {
+// readOps are the operations for which a server need not have what was written last: World.Behind.
+var readOps = []jute.Op{jute.OpGetData, jute.OpExists, jute.OpGetChildren, jute.OpGetChildren2, jute.OpSetWatches}
+
+// noteExecutedLocked notes a request that has just been delivered to the server.
+func (w *Player) noteExecutedLocked(c *Client, p Frame) {
+	w.Touched.addClient(c)
+	w.Touched.addRequest(p)
+	if !p.Watch && !slices.Contains(readOps, p.Op) {
 		c.behind = false // a sync or a write: the server has come up to it
 	}
-	w.Run.Unordered = p.Op == jute.OpSetWatches || p.kindOf() == jute.OpMulti
+	w.Run.Unordered = p.Op == jute.OpSetWatches || p.mainOp() == jute.OpMulti
 	w.Camera.Carried(c, p)
 	w.LogLocked(Entry{Who: c.Name, Kind: "carried out", Op: p.Op.String(), Path: p.Path, Watch: p.Watch, For: p.Tag})
+
 	for _, k := range c.Contenders {
-		if k.State == Waiting && k.joined == 0 {
-			k.joined = w.Turn
+		if k.State == Waiting && k.joinedTurn == 0 {
+			k.joinedTurn = w.Turn
 		}
 	}
-
-	if p.kindOf() == jute.OpDelete {
+	if p.mainOp() == jute.OpDelete {
 		node, ok := w.Srv.Node(p.Path)
 		if owner := node.Stat.EphemeralOwner; ok && owner != 0 && owner != c.Conn.SessionID() {
-			w.ViolateLocked(Violation{Kind: ForeignDelete, Who: c.Name, What: i18n.Textf(
-				"%s deletes %s, the node of %s", c.Name, p.Path, w.OwnerLocked(owner))})
+			w.reportLocked(ForeignDelete, c.Name, "%s deletes %s, the node of %s", c.Name, p.Path, w.OwnerLocked(owner))
 		}
 	}
 }

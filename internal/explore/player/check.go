@@ -13,12 +13,12 @@ import (
 
 // checkLocked checks the state after an action, when all goroutines have got as far as they can.
 func (w *Player) checkLocked() {
-	if w.free {
+	if w.gatesOpen {
 		return
 	}
 	holders, outlived := w.holdersLocked()
 	if w.Lock.tooMany(holders) && !w.Apart {
-		w.ViolateLocked(Violation{Kind: TwoHolders, What: i18n.Textf("%s hold the lock at once", And(holders))})
+		w.reportLocked(TwoHolders, "", "%s hold the lock at once", And(holders))
 	}
 	if len(outlived) > 0 && len(holders) > 0 && !w.Apart && !slices.Contains(w.Run.Known, Outlived.Text()) {
 		w.knownLocked(Outlived.Text(), Violation{Kind: Outlived, Who: outlived[0],
@@ -38,10 +38,10 @@ func (w *Player) checkLocked() {
 		if k.State == Waiting {
 			w.checkWaitLocked(k)
 		}
-		if k.State == Inside && !k.checked {
-			w.enteredLocked(k)
+		if k.State == Inside && !k.entryChecked {
+			w.checkEntryLocked(k)
 		}
-		k.checked = k.State == Inside
+		k.entryChecked = k.State == Inside
 	}
 }
 
@@ -51,64 +51,13 @@ func (w *Player) holdersLocked() (holders, outlived []string) {
 	for _, k := range w.Contenders {
 		switch {
 		case k.State != Inside || k.notified(): // it does not hold the lock, or knows that it has lost it
-		case k.Lost || !w.sessionLives(k.held):
+		case k.Lost || !w.sessionLives(k.holdSession):
 			outlived = append(outlived, k.Name)
 		case !slices.Contains(holders, w.owner(k.Name)):
 			holders = append(holders, k.Name)
 		}
 	}
 	return holders, outlived
-}
-
-// checkWaitLocked checks that a contender does not wait for too long, and that there is another one to wait for.
-func (w *Player) checkWaitLocked(k *Contender) {
-	if !k.company {
-		k.company = w.companyLocked(k)
-	}
-	if w.Lock.Within > 0 && time.Since(k.since) > w.Lock.Within {
-		w.ViolateLocked(Violation{Kind: TooLong, Who: k.Name, What: i18n.Textf(
-			"%s has waited for %v, and its Lock is to give up after %v", k.Name, time.Since(k.since).Round(time.Second), w.Lock.Within)})
-	}
-	l := k.Client.Line
-	nothingUnderWay := !k.Client.faulted && !l.Broken && len(l.Up)+len(l.Down) == 0
-	if w.Apart && nothingUnderWay {
-		w.ViolateLocked(Violation{Kind: Hang, Who: k.Name, What: i18n.Textf(
-			"%s waits for a lock that no other contender holds or asks for", k.Name)})
-	}
-}
-
-// checkNodesLocked checks that there is a node for each holder of a client whose session lives.
-func (w *Player) checkNodesLocked() {
-	for _, c := range w.Clients {
-		var inside []string
-		for _, k := range c.Contenders {
-			sessionHolds := func() bool { return !k.Lost && k.held == c.Conn.SessionID() && w.sessionLives(k.held) }
-			if k.State != Inside || !sessionHolds() || k.notified() {
-				continue
-			}
-			if o := w.owner(k.Name); !slices.Contains(inside, o) {
-				inside = append(inside, o)
-			}
-		}
-
-		switch n := len(w.nodesOf(c)); {
-		case n >= len(inside):
-		case len(inside) == 1:
-			w.ViolateLocked(Violation{Kind: NodeMissing, Who: inside[0], What: i18n.Textf(
-				"%s holds the lock, and there is no node: the next contender gets in, too", inside[0])})
-		default:
-			w.ViolateLocked(Violation{Kind: NodeMissing, Who: inside[0], What: i18n.Textf(
-				"%s hold the lock, with %d node: the next contender gets in, too", And(inside), n)})
-		}
-	}
-}
-
-// owner returns the name of the owner for which a contender is opened: with OneOwner, A and B are both of the owner A.
-func (w World) owner(name string) string {
-	if w.OneOwner && name == "B" {
-		return "A"
-	}
-	return name
 }
 
 // tooMany reports whether these contenders may not be inside at once.
@@ -126,64 +75,90 @@ func (s Subject) tooMany(holders []string) bool {
 	return false
 }
 
-// overtakenLocked counts, for each waiter that called Lock before k did, that k gets in first.
-func (w *Player) overtakenLocked(k *Contender) {
-	k.passed = 0
-	for _, o := range w.Contenders {
-		if o == k || o.State != Waiting || o.joined == 0 || o.joined > k.called || o.Client.faulted {
-			continue
+// checkNodesLocked checks that there is a node for each holder of a client whose session lives.
+func (w *Player) checkNodesLocked() {
+	for _, c := range w.Clients {
+		var holders []string // by their owners
+		for _, k := range c.Contenders {
+			sessionHolds := func() bool { return !k.Lost && k.holdSession == c.Conn.SessionID() && w.sessionLives(k.holdSession) }
+			if k.State != Inside || !sessionHolds() || k.notified() {
+				continue
+			}
+			if o := w.owner(k.Name); !slices.Contains(holders, o) {
+				holders = append(holders, o)
+			}
 		}
-		o.passed++
-		if o.passed >= w.Lock.Bypass {
-			w.ViolateLocked(Violation{Kind: Starves, Who: o.Name, What: i18n.Textf(
-				"%d times a contender that called Lock later gets in before %s", o.passed, o.Name)})
+
+		switch nodes := len(w.nodesOf(c)); {
+		case nodes >= len(holders):
+		case len(holders) == 1:
+			w.reportLocked(NodeMissing, holders[0],
+				"%s holds the lock, and there is no node: the next contender gets in, too", holders[0])
+		default:
+			w.reportLocked(NodeMissing, holders[0],
+				"%s hold the lock, with %d node: the next contender gets in, too", And(holders), nodes)
 		}
+	}
+}
+
+// checkWaitLocked checks that a contender does not wait for too long, and that there is another one to wait for.
+func (w *Player) checkWaitLocked(k *Contender) {
+	if !k.contended {
+		k.contended = w.othersContendLocked(k)
+	}
+	waited := time.Since(k.calledAt)
+	if w.Lock.Within > 0 && waited > w.Lock.Within {
+		w.reportLocked(TooLong, k.Name, "%s has waited for %v, and its Lock is to give up after %v",
+			k.Name, waited.Round(time.Second), w.Lock.Within)
+	}
+	l := k.Client.Line
+	nothingUnderWay := !k.Client.faulted && !l.Broken && len(l.Up)+len(l.Down) == 0
+	if w.Apart && nothingUnderWay {
+		w.reportLocked(Hang, k.Name, "%s waits for a lock that no other contender holds or asks for", k.Name)
 	}
 }
 
-// notified reports whether a holder of a Leased lock has been notified that it has lost the lock.
-func (k *Contender) notified() bool { return k.lostSignal != nil && bubble.IsClosed(k.lostSignal) }
-
-func (w *Player) sessionLives(session int64) bool {
-	_, ok := w.Srv.Ephemerals(session)
-	return ok
-}
-
-// nodesOf lists the ephemeral nodes of a client at or below the lock's path.
-func (w *Player) nodesOf(c *Client) (nodes []string) {
-	all, _ := w.Srv.Ephemerals(c.Conn.SessionID())
-	for _, p := range all {
-		if strings.HasPrefix(p, w.lockPath()) {
-			nodes = append(nodes, p)
-		}
-	}
-	return nodes
-}
-
-// enteredLocked checks a contender that has just got the lock: its token is higher than that of the last holder, its
+// checkEntryLocked checks a contender that has just got the lock: its token is higher than that of the last holder, its
 // node is before those of all that wait, and none that waits has been overtaken too often.
-func (w *Player) enteredLocked(k *Contender) {
+func (w *Player) checkEntryLocked(k *Contender) {
 	if leased, ok := k.Lock.(Leased); ok {
 		token := leased.Token()
-		if token < w.token || token == w.token && !w.OneOwner {
-			w.ViolateLocked(Violation{Kind: TokenShrinks, Who: k.Name, What: i18n.Textf(
-				"the token of %s is not above that of the holder before it", k.Name)})
+		if token < w.highestToken || token == w.highestToken && !w.OneOwner {
+			w.reportLocked(TokenShrinks, k.Name, "the token of %s is not above that of the holder before it", k.Name)
 		}
-		w.token = max(w.token, token)
+		w.highestToken = max(w.highestToken, token)
 	}
 	if w.Lock.Bypass > 0 && !w.Shared {
-		w.overtakenLocked(k)
+		w.countOvertakenLocked(k)
 	}
-	if !w.Lock.Queue || w.Shared || w.Apart || k.Lost {
-		return
+	if w.Lock.Queue && !w.Shared && !w.Apart && !k.Lost {
+		w.checkOrderLocked(k)
 	}
+}
 
-	own := w.nodesOf(k.Client)
-	if len(own) == 0 {
-		w.enteredWithoutNodeLocked(k)
+// countOvertakenLocked counts, for each waiter that called Lock before k did, that k gets in first.
+func (w *Player) countOvertakenLocked(k *Contender) {
+	k.overtaken = 0
+	for _, o := range w.Contenders {
+		if o == k || o.State != Waiting || o.joinedTurn == 0 || o.joinedTurn > k.calledTurn || o.Client.faulted {
+			continue
+		}
+		o.overtaken++
+		if o.overtaken >= w.Lock.Bypass {
+			w.reportLocked(Starves, o.Name, "%d times a contender that called Lock later gets in before %s", o.overtaken, o.Name)
+		}
+	}
+}
+
+// checkOrderLocked checks that the node of a contender that has just got the lock is before those of all that wait.
+func (w *Player) checkOrderLocked(k *Contender) {
+	nodes := w.nodesOf(k.Client)
+	if len(nodes) == 0 {
+		w.checkEntryWithoutNodeLocked(k)
 		return
 	}
-	if w.Lock.Permits > 1 && w.contendersBefore(own[0]) < w.Lock.Permits {
+	own := nodes[0]
+	if w.Lock.Permits > 1 && w.contendersBefore(own) < w.Lock.Permits {
 		return // the contenders before it may come in, too
 	}
 
@@ -192,37 +167,38 @@ func (w *Player) enteredLocked(k *Contender) {
 		if o == k || o.State != Waiting || o.Client.faulted || o.Ended || mayEnterToo {
 			continue
 		}
-		for _, p := range w.nodesOf(o.Client) {
-			if sequenceNumber(p)-sequenceNumber(own[0]) < 0 { // the difference wraps, as the counter does
-				w.ViolateLocked(Violation{Kind: Overtaken, Who: k.Name, What: i18n.Textf(
-					"%s gets in with %s, before %s with %s", k.Name, path.Base(own[0]), o.Name, path.Base(p))})
+		for _, node := range w.nodesOf(o.Client) {
+			if isBefore(node, own) {
+				w.reportLocked(Overtaken, k.Name, "%s gets in with %s, before %s with %s",
+					k.Name, path.Base(own), o.Name, path.Base(node))
 			}
 		}
 	}
 }
 
-// enteredWithoutNodeLocked reports a contender that has got the lock and has no node, unless a fault explains that.
-func (w *Player) enteredWithoutNodeLocked(k *Contender) {
-	if !k.Client.faulted || k.stripped && w.sessionLives(k.Client.Conn.SessionID()) {
-		w.ViolateLocked(Violation{Kind: NodeMissing, Who: k.Name, What: i18n.Textf(
-			"%s holds the lock, and its session has no node of the lock", k.Name)})
+// checkEntryWithoutNodeLocked reports a contender that has got the lock and has no node, unless a fault explains that.
+func (w *Player) checkEntryWithoutNodeLocked(k *Contender) {
+	if !k.Client.faulted || k.nodeDeleted && w.sessionLives(k.Client.Conn.SessionID()) {
+		w.reportLocked(NodeMissing, k.Name, "%s holds the lock, and its session has no node of the lock", k.Name)
 	}
 }
 
 // contendersBefore returns how many nodes of contenders have a lower number than the node.
 func (w *Player) contendersBefore(node string) (n int) {
 	for _, name := range w.Srv.Children(w.lockPath()) {
-		if !slices.Contains(Strangers, name) && sequenceNumber(name)-sequenceNumber(node) < 0 {
+		if !slices.Contains(Strangers, name) && isBefore(name, node) {
 			n++
 		}
 	}
 	return n
 }
 
-// sequenceNumber returns the sequence number in a node's name, or 0. Numbers above 2³¹-1 become negative, as the
-// server's do.
-func sequenceNumber(p string) int32 {
-	n, _ := strconv.ParseInt(p[max(0, len(p)-10):], 10, 64) // -2147483648 has lost its sign, and 2147483648 wraps to it
+// isBefore reports whether a node has a lower sequence number than another. The difference wraps, as the counter does.
+func isBefore(node, other string) bool { return sequenceNumber(node)-sequenceNumber(other) < 0 }
+
+// sequenceNumber returns the number in a node's name, or 0. Numbers above 2³¹-1 become negative, as the server's do.
+func sequenceNumber(node string) int32 {
+	n, _ := strconv.ParseInt(node[max(0, len(node)-10):], 10, 64) // -2147483648 has lost its sign, and 2147483648 wraps to it
 	return int32(n)
 }
 
@@ -236,11 +212,90 @@ func (w *Player) Hang() {
 			who = append(who, k.Name)
 		}
 	}
-	what := i18n.Textf("%s wait, and nothing can happen any more", And(who))
 	if len(who) == 1 {
-		what = i18n.Textf("%s waits, and nothing can happen any more", who[0])
+		w.reportLocked(Hang, who[0], "%s waits, and nothing can happen any more", who[0])
+	} else {
+		w.reportLocked(Hang, who[0], "%s wait, and nothing can happen any more", And(who))
 	}
-	w.ViolateLocked(Violation{Kind: Hang, Who: who[0], What: what})
+}
+
+// checkEnd checks the nodes and sessions that are left, and the costs, when all scripts have ended.
+func (w *Player) checkEnd() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.checkNodesLeftLocked()
+	for _, c := range w.Clients {
+		if w.Lock.Closes && !c.faulted && w.sessionLives(c.Session) {
+			w.reportLocked(SessionLeft, c.Name, "the session of %s still exists after its call of Unlock", c.Name)
+		}
+	}
+
+	run, lock, n := w.Run, w.Lock, w.Number()
+	isPredicted := !w.Missing && !w.Apart && len(w.Scripts) == 0 && w.FaultCount == 0 // the formulas are of such a schedule
+	if isPredicted && lock.Requests != nil && run.Requests > lock.Requests(n) {
+		w.reportLocked(Costly, "", "%d requests, at most %d are predicted", run.Requests, lock.Requests(n))
+	}
+	if isPredicted && lock.Events != nil && run.Events > lock.Events(n) {
+		w.reportLocked(Costly, "", "%d watch events, at most %d are predicted", run.Events, lock.Events(n))
+	}
+
+	watches := w.Srv.Watches()
+	if w.FaultCount == 0 && len(watches) > 0 {
+		owner := w.OwnerLocked(watches[0].Session)
+		w.reportLocked(WatchLeft, owner, "%s has left a watch on %s", owner, watches[0].Path)
+	}
+}
+
+// checkNodesLeftLocked checks that no node of the lock is left, except for the parent of a queue.
+func (w *Player) checkNodesLeftLocked() {
+	for _, c := range w.Clients {
+		for _, node := range w.nodesOf(c) {
+			w.reportLocked(NodeLeft, c.Name, "%s has left %s behind", c.Name, node)
+		}
+	}
+	lockPath := w.lockPath()
+	for _, name := range w.Srv.Children(lockPath) {
+		if !slices.Contains(Strangers, name) {
+			w.checkStaysLocked(lockPath+"/"+name, name)
+		}
+	}
+	if !w.Lock.Queue && !w.Lock.Exists {
+		w.checkStaysLocked(lockPath, lockPath)
+	}
+}
+
+// checkStaysLocked reports a node that is not ephemeral, under a name.
+func (w *Player) checkStaysLocked(node, name string) {
+	if found, ok := w.Srv.Node(node); ok && found.Stat.EphemeralOwner == 0 {
+		w.reportLocked(NodeLeft, "", "%s stays, and no end of a session removes it", name)
+	}
+}
+
+// owner returns the name of the owner for which a contender is opened: with OneOwner, A and B are both of the owner A.
+func (w World) owner(name string) string {
+	if w.OneOwner && name == "B" {
+		return "A"
+	}
+	return name
+}
+
+// notified reports whether a holder of a Leased lock has been notified that it has lost the lock.
+func (k *Contender) notified() bool { return k.lostChannel != nil && bubble.IsClosed(k.lostChannel) }
+
+func (w *Player) sessionLives(session int64) bool {
+	_, ok := w.Srv.Ephemerals(session)
+	return ok
+}
+
+// nodesOf lists the ephemeral nodes of a client at or below the lock's path.
+func (w *Player) nodesOf(c *Client) (nodes []string) {
+	all, _ := w.Srv.Ephemerals(c.Conn.SessionID())
+	for _, node := range all {
+		if strings.HasPrefix(node, w.lockPath()) {
+			nodes = append(nodes, node)
+		}
+	}
+	return nodes
 }
 
 // And names contenders or clients: "A, B and C" is said as "A and B and C".
@@ -250,53 +305,4 @@ func And(names []string) i18n.Text {
 		return i18n.Same(strings.Join(names, ""))
 	}
 	return i18n.Both(strings.Join(names, " and "), strings.Join(names[:last], "、")+" 和 "+names[last])
-}
-
-// staysText is about a node that is not ephemeral.
-func staysText(node string) i18n.Text {
-	return i18n.Textf("%s stays, and no end of a session removes it", node)
-}
-
-// checkEnd checks the nodes and sessions that are left, and the costs, when all scripts have ended.
-func (w *Player) checkEnd() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, c := range w.Clients {
-		for _, p := range w.nodesOf(c) {
-			w.ViolateLocked(Violation{Kind: NodeLeft, Who: c.Name, What: i18n.Textf("%s has left %s behind", c.Name, p)})
-		}
-	}
-	for _, name := range w.Srv.Children(w.lockPath()) {
-		node, ok := w.Srv.Node(w.lockPath() + "/" + name)
-		if !slices.Contains(Strangers, name) && ok && node.Stat.EphemeralOwner == 0 {
-			w.ViolateLocked(Violation{Kind: NodeLeft, What: staysText(name)})
-		}
-	}
-	if node, ok := w.Srv.Node(w.lockPath()); ok && !w.Lock.Queue && !w.Lock.Exists && node.Stat.EphemeralOwner == 0 {
-		w.ViolateLocked(Violation{Kind: NodeLeft, What: staysText(w.lockPath())})
-	}
-
-	for _, c := range w.Clients {
-		if w.Lock.Closes && !c.faulted && w.sessionLives(c.Session) {
-			w.ViolateLocked(Violation{Kind: SessionLeft, Who: c.Name, What: i18n.Textf(
-				"the session of %s still exists after its call of Unlock", c.Name)})
-		}
-	}
-
-	r, s, n := w.Run, w.Lock, w.Number()
-	isPredicted := !w.Missing && !w.Apart && len(w.Scripts) == 0 && w.Happened == 0 // the formulas are of such a schedule
-	if isPredicted {
-		if s.Requests != nil && r.Requests > s.Requests(n) {
-			w.ViolateLocked(Violation{Kind: Costly, What: i18n.Textf("%d requests, at most %d are predicted", r.Requests, s.Requests(n))})
-		}
-		if s.Events != nil && r.Events > s.Events(n) {
-			w.ViolateLocked(Violation{Kind: Costly, What: i18n.Textf("%d watch events, at most %d are predicted", r.Events, s.Events(n))})
-		}
-	}
-
-	watches := w.Srv.Watches()
-	if w.Happened == 0 && len(watches) > 0 {
-		w.ViolateLocked(Violation{Kind: WatchLeft, Who: w.OwnerLocked(watches[0].Session),
-			What: i18n.Textf("%s has left a watch on %s", w.OwnerLocked(watches[0].Session), watches[0].Path)})
-	}
 }

@@ -27,53 +27,51 @@ type Client struct {
 	Line       *Line
 	Session    int64         // the last one that the explorer has seen
 	Expired    bool          // that session has ended, by a fault
-	connecting chan struct{} // not nil: the library waits to connect
-	Dialing    chan struct{} // not nil: the library dials
-	Stopped    bool
-	stalled    bool
-	faulted    bool   // a fault has happened to it
-	seen       int64  // the zxid of the newest answer that has arrived
-	behind     bool   // its server does not have anything newer yet: World.Behind
-	refuse     bool   // its next connection is refused
-	gone       bool   // it no longer connects
-	history    uint64 // of the replies and events that have arrived, for hashLocked
-	past       digest // of its lines in the log
-	carried    int    // requests that the server has answered
+	lostGate   chan struct{} // not nil: the library has lost its connection, and waits to go on
+	DialGate   chan struct{} // not nil: the library dials
+	Stopped    bool          // it notices nothing until it runs on
+	stalled    bool          // what it sends stays inside it
+	faulted    bool          // a fault has happened to it
+	newestZxid int64         // of the newest answer that has arrived
+	behind     bool          // its server does not have anything newer yet: World.Behind
+	refuseNext bool          // its next connection is refused
+	closed     bool          // its lock has closed it: it does not connect any more
+	received   digest        // of the replies and events that have arrived, for stateHashLocked
+	logDigest  digest        // of its lines in the log, for situationHashLocked
+	answered   int           // requests that the server has answered
 }
 
 // connect makes the client of the library.
 func (c *Client) connect(servers []string) {
 	w := c.w
 	conn, err := Connect(servers, w.Timeout(), zk.WithDialer(c.dial), zk.WithLogger(noLog), zk.WithLogInfo(false),
-		zk.WithMaxBufferSize(32<<10), zk.WithMaxConnBufferSize(16<<10), zk.WithEventCallback(c.event))
+		zk.WithMaxBufferSize(32<<10), zk.WithMaxConnBufferSize(16<<10), zk.WithEventCallback(c.onEvent))
 	if err != nil {
 		panic(err)
 	}
 	c.Conn = conn
 	synctest.Wait()
 	c.Session = conn.SessionID()
-	if c.Session == 0 {
-		if !c.w.Unconnected {
-			panic("a client has no session")
-		}
-		return
+	switch {
+	case c.Session != 0:
+		w.sessions[c.Session] = c
+	case !w.Unconnected:
+		panic("a client has no session")
 	}
-	c.w.sessions[c.Session] = c
 }
 
 // dial is the client library's dialer.
 func (c *Client) dial(string, string, time.Duration) (net.Conn, error) {
-	w, free := c.w, false
-	w.Do(func() { free = w.free })
-	if !free {
+	w := c.w
+	if waits := Read(w, func() bool { return !w.gatesOpen }); waits {
 		// The library pauses for a second and locks for tenths of one: without
 		// this moment both could end at the same instant, in either order.
 		time.Sleep(137 * time.Microsecond)
 	}
-	w.waitAt(func(gate chan struct{}) { c.Dialing = gate })
+	w.waitAtGate(func(gate chan struct{}) { c.DialGate = gate })
 	w.mu.Lock()
-	if c.refuse {
-		c.refuse = false
+	if c.refuseNext {
+		c.refuseNext = false
 		w.mu.Unlock()
 		return nil, syscall.ECONNREFUSED
 	}
@@ -86,38 +84,38 @@ func (c *Client) dial(string, string, time.Duration) (net.Conn, error) {
 	return clientEnd{l}, nil
 }
 
-// event is the client library's callback. When a connection has broken the library notifies the watches, then fails
+// onEvent is the client library's callback. When a connection has broken the library notifies the watches, then fails
 // the requests that were sent, and then, before it connects again, throws away those that were not. The goroutines
 // that are notified go on at once, beside it. Here each of these steps waits until all others have got as far as
 // they can, so that the order is always the same.
-func (c *Client) event(ev zk.Event) {
-	if ev.Type != zk.EventSession || ev.State != zk.StateConnecting && ev.State != zk.StateDisconnected {
-		return
+func (c *Client) onEvent(ev zk.Event) {
+	lost := ev.State == zk.StateConnecting || ev.State == zk.StateDisconnected
+	if ev.Type == zk.EventSession && lost {
+		c.w.waitAtGate(func(gate chan struct{}) { c.lostGate = gate })
 	}
-	c.w.waitAt(func(gate chan struct{}) { c.connecting = gate })
 }
 
 // reconnect lets a client that has lost its connection connect. Time passes while the client library pauses.
 func (w *Player) reconnect(c *Client) {
 	w.mu.Lock()
-	w.Foot.client(c)
-	// Where a fault has happened to one client only, no other contender waits
-	// for a timer, so the pause makes no difference to it.
-	w.Foot.Everything = w.Lock.Timed || w.Lock.Lenient || w.Happened > 1
+	w.Touched.addClient(c)
+	// After a fault of one client only, no other contender waits for a timer: the pause makes no difference to it.
+	w.Touched.Everything = w.Lock.Timed || w.Lock.Lenient || w.FaultCount > 1
 	w.mu.Unlock()
-	for deadline := time.Now().Add(5 * time.Second); !w.Connect(c); {
+	const longest = 5 * time.Second // the library pauses for less
+	for deadline := time.Now().Add(longest); !w.Connect(c); {
 		left := time.Until(deadline)
 		if left <= 0 {
-			w.Do(func() { c.gone = true }) // its lock has closed it
+			w.Do(func() { c.closed = true })
 			return
 		}
-		w.Pass(left)
+		w.WaitForActivity(left)
 	}
 }
 
 // Connect lets a client that dials connect. It returns false if the client does not dial.
 func (w *Player) Connect(c *Client) (dials bool) {
-	w.Do(func() { dials = openGate(&c.Dialing) })
+	dials = Read(w, func() bool { return openGate(&c.DialGate) })
 	if dials {
 		w.Settle()
 		w.Do(func() { w.connectedLocked(c) })
@@ -139,28 +137,28 @@ func (w *Player) connectedLocked(c *Client) {
 		what = "is connected, in a new session"
 	}
 	c.behind = w.Behind
-	w.LogLocked(Entry{Who: c.Name, Kind: "note", Text: what})
+	w.NoteLocked(c.Name, what)
 	w.Camera.Client(c, state)
 	w.Camera.Note(c.Name, what)
 }
 
-// FaultLocked notes that a fault happens to a client.
-func (c *Client) FaultLocked() {
+// NoteFaultLocked notes that a fault happens to a client.
+func (c *Client) NoteFaultLocked() {
 	c.faulted = true
 	for _, k := range c.Contenders {
 		k.disturbed = true
 	}
 }
 
-// soundLocked reports whether nothing of an earlier fault can still reach a call that begins now.
-func (c *Client) soundLocked() bool {
+// healthyLocked reports whether nothing of an earlier fault can still reach a call that begins now.
+func (c *Client) healthyLocked() bool {
 	l := c.Line
-	return c.Session != 0 && !c.Expired && !c.Stopped && !c.stalled && c.connecting == nil && c.Dialing == nil && !l.Broken && !l.ServerEnd
+	connected := c.lostGate == nil && c.DialGate == nil && !l.Broken && !l.ServerEnd
+	return connected && c.Session != 0 && !c.Expired && !c.Stopped && !c.stalled
 }
 
-// Connect is zk.Connect, except that it allocates no buffer of 1.5 MB: zk.Connect does so before it
-// reads the option for a smaller one. To clear that buffer would take a third of the time of a
-// schedule. The goroutines of the client are the library's own.
+// Connect is zk.Connect, except that it allocates no buffer of 1.5 MB: zk.Connect does so before it reads the option
+// for a smaller one, and that takes a third of a schedule's time. The goroutines of the client are the library's own.
 func Connect(servers []string, timeout time.Duration, options ...func(*zk.Conn)) (*zk.Conn, error) {
 	c := new(zk.Conn)
 	fields := reflect.ValueOf(c).Elem()

@@ -10,7 +10,7 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// A Contender plays its script.
+// A Contender plays its script: a goroutine that calls Lock, TryLock and Unlock. The calls are in calls.go.
 type Contender struct {
 	w      *Player
 	Client *Client
@@ -19,32 +19,33 @@ type Contender struct {
 	script []Op
 
 	// Guarded by w.mu.
-	State   string        // see the constants
-	GoID    string        // of the goroutine that plays its script
-	Gate    chan struct{} // not nil: the contender waits until the explorer lets it unlock
-	again   bool          // at the Gate: it unlocks once more, after an error
-	notes   []Entry       // not in the log yet: takeNotesLocked
-	results []i18n.Text   // all notes so far
-	bad     []Violation   // not reported yet
+	State        string        // see the constants
+	GoID         string        // of the goroutine that plays its script
+	UnlockGate   chan struct{} // not nil: the contender waits until the explorer lets it unlock
+	unlocksAgain bool          // at the UnlockGate: it unlocks once more, after an error
+	notes        []Entry       // not in the log yet: takeNotesLocked
+	results      []i18n.Text   // all notes so far
+	violations   []Violation   // not reported yet
 
 	// Of the last call of Lock or TryLock.
-	Cancel         context.CancelFunc // of its ctx; nil: it has returned
-	Ended          bool               // its ctx was ended
-	looks          int                // its ctx ends after this number of looks at it; 0: it does not
-	since          time.Time          // when it began
-	called, joined int                // the turns in which it began, and in which its first request was carried out; 0: none was
-	disturbed      bool               // a fault has happened to its client since it began, or an earlier one may still reach it
-	company        bool               // meanwhile another contender has held the lock or waited for it
-	stripped       bool               // meanwhile somebody has deleted its node
-	passed         int                // how many times a contender that called Lock later got in first
+	Cancel      context.CancelFunc // of its ctx; nil: the call has returned
+	Ended       bool               // its ctx was ended
+	looksLeft   int                // its ctx ends after this number of looks at it; 0: it does not
+	calledAt    time.Time          // when it began
+	calledTurn  int                // the turn in which it began
+	joinedTurn  int                // the turn in which its first request was carried out; 0: none was
+	disturbed   bool               // a fault has happened to its client since it began, or an earlier one may still reach it
+	contended   bool               // meanwhile another contender has held the lock or waited for it
+	nodeDeleted bool               // meanwhile somebody has deleted its node
+	overtaken   int                // how many times a contender that called Lock later got in first
 
 	// Of a holder.
-	depth      int             // how many times it has got the lock and not unlocked; only its own goroutine uses this
-	held       int64           // the session in which it got the lock
-	Lost       bool            // that session has ended
-	lostSignal <-chan struct{} // the Lost channel of a Leased lock
-	checked    bool            // enteredLocked has checked it
-	unsure     bool            // it has lost the lock, and may report that it still holds it
+	depth        int             // how many times it has got the lock and not unlocked; only its own goroutine uses this
+	holdSession  int64           // the session in which it got the lock
+	Lost         bool            // that session has ended
+	lostChannel  <-chan struct{} // the Lost channel of a Leased lock
+	entryChecked bool            // checkEntryLocked has checked it
+	mayStillHold bool            // it has lost the lock, and may report that it still holds it
 }
 
 // The states of a contender.
@@ -75,12 +76,64 @@ func (k *Contender) Start() {
 	}()
 }
 
-// note changes the state of a contender, for the log, and reports what it has done wrong.
-func (k *Contender) note(state string, text i18n.Text, bad ...Violation) {
+// playScript makes the calls of the script. A call is left out if it does not fit: see the Ops.
+func (k *Contender) playScript() {
+	for i, op := range k.script {
+		switch {
+		case op == RelockOp:
+			k.relock()
+		case op != UnlockOp && k.depth > 0:
+			k.acquireAgain(op)
+		case op != UnlockOp:
+			if k.acquire(op) {
+				k.depth = 1
+			}
+		case k.depth > 1: // from here on op is UnlockOp
+			k.releaseOnce()
+		case k.depth == 1:
+			k.depth = 0
+			if !k.release() {
+				k.note(done, "")
+				return
+			}
+		case k.w.Lock.Closes:
+			k.closeAfterFailure()
+		}
+
+		locksAgain := i+1 < len(k.script) && k.script[i+1] != UnlockOp && k.script[i+1] != RelockOp
+		if k.depth > 0 && !locksAgain && !k.awaitUnlockChoice() {
+			return // the schedule is over
+		}
+	}
+	k.unlockUnheld()
+	k.note(done, "")
+}
+
+// relock calls Lock, without Unlock before, if the lock has been lost.
+func (k *Contender) relock() {
+	lost := Read(k.w, func() bool { return k.Lost })
+	if k.depth != 1 || !lost {
+		return
+	}
+	k.depth = 0
+	if k.acquire(RelockOp) {
+		k.depth = 1
+	} else {
+		k.mayStillHold = true
+	}
+}
+
+// awaitUnlockChoice waits until the explorer lets the contender unlock. It returns false if the schedule is over.
+func (k *Contender) awaitUnlockChoice() bool {
+	return k.w.waitAtGate(func(gate chan struct{}) { k.UnlockGate = gate })
+}
+
+// note changes the state of a contender, notes for the log what it does, and reports what it has done wrong.
+func (k *Contender) note(state string, text i18n.Text, violations ...Violation) {
 	w := k.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.free {
+	if w.gatesOpen {
 		return // the schedule is over
 	}
 	k.State = state
@@ -89,65 +142,12 @@ func (k *Contender) note(state string, text i18n.Text, bad ...Violation) {
 		k.notes = append(k.notes, Entry{Kind: "note", Text: text})
 		k.results = append(k.results, text)
 	}
-	k.bad = append(k.bad, bad...)
-	w.stirLocked()
+	k.violations = append(k.violations, violations...)
+	w.noteActivityLocked()
 }
 
-// playScript makes the calls of the script. A call is left out if it does not fit: see the Ops.
-func (k *Contender) playScript() {
-	for i, op := range k.script {
-		switch {
-		case op == RelockOp:
-			k.relock()
-		case op != UnlockOp && k.depth > 0:
-			k.getInAgain(op)
-		case op != UnlockOp:
-			if k.getIn(op) {
-				k.depth = 1
-			}
-		case k.depth > 1: // from here on op is UnlockOp
-			k.letGoOnce()
-		case k.depth == 1:
-			k.depth = 0
-			if !k.letGo() {
-				k.note(done, "")
-				return
-			}
-		case k.w.Lock.Closes:
-			k.close()
-		}
-
-		locksAgain := i+1 < len(k.script) && k.script[i+1] != UnlockOp && k.script[i+1] != RelockOp
-		if k.depth > 0 && !locksAgain && !k.gated() {
-			return // the schedule is over
-		}
-	}
-	k.unlockAgain()
-	k.note(done, "")
-}
-
-// relock calls Lock, without Unlock before, if the lock has been lost.
-func (k *Contender) relock() {
-	var lost bool
-	k.w.Do(func() { lost = k.Lost })
-	if k.depth != 1 || !lost {
-		return
-	}
-	k.depth = 0
-	if k.getIn(RelockOp) {
-		k.depth = 1
-	} else {
-		k.unsure = true
-	}
-}
-
-// gated waits until the explorer lets the contender unlock. It returns false if the schedule is over.
-func (k *Contender) gated() bool {
-	return k.w.waitAt(func(gate chan struct{}) { k.Gate = gate })
-}
-
-// companyLocked reports whether another contender holds the lock, waits for it or unlocks it, or has left a node.
-func (w *Player) companyLocked(k *Contender) bool {
+// othersContendLocked reports whether another contender holds the lock, waits for it or unlocks it, or has left a node.
+func (w *Player) othersContendLocked(k *Contender) bool {
 	return slices.ContainsFunc(w.Contenders, func(o *Contender) bool {
 		busy := o.State == Waiting || o.State == Inside || o.State == Unlocking
 		return o != k && (busy || o.Client != k.Client && len(w.nodesOf(o.Client)) > 0)

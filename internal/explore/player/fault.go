@@ -14,208 +14,8 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
-func (w *Player) endContext(k *Contender) {
-	w.mu.Lock()
-	w.Camera.Note(k.Name, CtxEnds)
-	k.Ended = true
-	w.Foot.client(k.Client)
-	cancel := k.Cancel
-	w.mu.Unlock()
-	cancel()
-}
-
-// endAtLook has the ctx of a contender end with the n-th call of its Err from now on, which still returns nil.
-func (w *Player) endAtLook(k *Contender, n int) {
-	w.Do(func() {
-		k.looks = n
-		w.Foot.client(k.Client)
-	})
-}
-
-var errCause = errors.New("the caller has given up") // context.Cause of a student's ctx
-
-// A lookedAt is the ctx of a contender, and counts the calls of its Err. Done, Value and Cause are
-// those of the inner one, so contexts that the lock derives from it end with it.
-type lookedAt struct {
-	context.Context
-	k *Contender
-}
-
-// Err counts the looks of endAtLook. At the last one it ends the ctx, and returns nil once more.
-func (c *lookedAt) Err() error {
-	k := c.k
-	k.w.mu.Lock()
-	var end context.CancelFunc
-	if k.looks > 0 && !k.w.free {
-		k.looks--
-		if k.looks == 0 && k.Cancel != nil && !k.Ended {
-			end, k.Ended = k.Cancel, true
-			k.notes = append(k.notes, Entry{Kind: "note", Text: "looks at its ctx, which has not ended, and then it ends"})
-		}
-	}
-	k.w.mu.Unlock()
-	if end != nil {
-		end()
-		return nil
-	}
-	return c.Context.Err()
-}
-
-// tamper carries out NodeGoes or NodeSet: somebody deletes the nodes of a contender, or writes their data again.
-func (w *Player) tamper(k *Contender, f Fault) {
-	happens, change := i18n.Text("has the node %s, whose data somebody writes again"), w.Srv.Touch // NodeSet
-	w.mu.Lock()
-	if f == NodeGoes {
-		happens, change = "loses the node %s, which an administrator deletes", w.Srv.Delete
-		k.stripped = true
-	}
-	k.Client.FaultLocked()
-	w.Foot.Everything = true
-	nodes := w.nodesOf(k.Client)
-	for _, node := range nodes {
-		w.LogLocked(Entry{Who: k.Name, Kind: "note", Text: i18n.Textf(happens.String(), path.Base(node))})
-	}
-	w.mu.Unlock()
-
-	for _, node := range nodes { // without mu, which the server's replies need
-		change(node)
-	}
-}
-
-// Cut breaks a client's connection; what is on it is lost.
-func (w *Player) Cut(c *Client) { w.Do(func() { w.CutLocked(c) }) }
-
-// CutLocked is Cut for a caller that has mu.
-func (w *Player) CutLocked(c *Client) {
-	l := c.Line
-	w.Camera.Depart()
-	for _, p := range l.Up {
-		w.LogLocked(Entry{Who: c.Name, Kind: "lost", Op: p.Op.String(), Path: p.Path, Text: "the request is lost"})
-		if p.kindOf() == jute.OpDelete {
-			w.Run.Facts.OrphanDelete = true
-		}
-	}
-	for _, p := range l.Down {
-		if p.IsEvent {
-			continue
-		}
-		w.LogLocked(Entry{Who: c.Name, Kind: "lost", Op: p.Op.String(), Path: p.Path, Text: "the reply is lost"})
-		switch {
-		case strings.HasPrefix(p.Made, w.lockPath()):
-			w.Run.Facts.OrphanCreate = true
-		case p.kindOf() == jute.OpDelete:
-			w.Run.Facts.OrphanDelete = true
-		}
-	}
-	if len(l.Up)+len(l.Down) == 0 {
-		w.LogLocked(Entry{Who: c.Name, Kind: "note", Text: "the connection breaks"})
-	}
-	c.FaultLocked()
-	w.Foot.client(c)
-	l.BreakLocked()
-	w.Camera.Client(c, "cut off")
-}
-
-// loseReply carries a client's request out and then breaks the connection.
-func (w *Player) loseReply(c *Client) {
-	w.Request(c)
-	synctest.Wait() // the server has answered, and nothing has arrived
-	w.Cut(c)
-}
-
-// pause lets time pass for all.
-func (w *Player) pause(f Fault) {
-	d, most, what := pause, math.MaxInt, i18n.Textf("%v pass", pause)
-	if f == Day {
-		// A waiter that looks again every second would send a request for each of 86,400 seconds: 300 show as much.
-		d, most, what = day, 300, dayPasses
-	}
-	w.mu.Lock()
-	w.Foot.Everything = true
-	w.LogLocked(Entry{Kind: "note", Text: what})
-	w.Camera.Note("", what)
-	w.mu.Unlock()
-	w.letPass(nil, d, most)
-}
-
-// remake removes the parent of the queue, as the server does with a container
-// that is empty. The next contender makes it again, and numbers begin at 0.
-func (w *Player) remake() {
-	w.mu.Lock()
-	w.Foot.Everything = true
-	w.LogLocked(Entry{Who: "server", Kind: "note", Text: i18n.Textf("removes %s, which is empty", w.lockPath())})
-	w.mu.Unlock()
-	w.Srv.ReapContainers()
-}
-
-// refuse refuses a client's first connection. The requests that wait for it fail, and
-// the library tries again after a second.
-func (w *Player) refuse(c *Client) {
-	w.mu.Lock()
-	c.refuse = true
-	c.FaultLocked()
-	w.mu.Unlock()
-	w.reconnect(c)
-	w.Do(func() { w.Foot.Everything = true }) // time has passed
-}
-
-// expire ends a client's session as its timeout does.
-func (w *Player) expire(c *Client) {
-	w.mu.Lock()
-	w.endLocked(c, CutOff)
-	timed := w.Lock.Timed
-	w.Foot.Everything = timed // time passes
-	w.mu.Unlock()
-	if timed {
-		w.letPass(c, w.Timeout()+time.Second, math.MaxInt)
-	}
-	w.Srv.Expire(c.Session)
-	w.Do(func() { w.LateLossLocked(c) })
-}
-
-// LateLossLocked notes a violation for each holder that is not notified of the end of its session.
-func (w *Player) LateLossLocked(c *Client) {
-	for _, k := range c.Contenders {
-		if k.lostSignal != nil && !k.notified() && w.Lock.Timed && k.State == Inside {
-			w.ViolateLocked(Violation{Kind: LateLoss, Who: k.Name, What: i18n.Textf(
-				"%s is not notified that it has lost the lock, though its session has expired", k.Name)})
-		}
-	}
-}
-
-// endLocked notes the end of a session, and what that changes at once. expire and stop call it.
-func (w *Player) endLocked(c *Client, how i18n.Text) {
-	w.LogLocked(Entry{Who: c.Name, Kind: "note", Text: how})
-	c.FaultLocked()
-	w.Foot.client(c)
-	for _, p := range w.nodesOf(c) {
-		w.Foot.request(Frame{Op: jute.OpDelete, Path: p})
-	}
-	if c.Stopped {
-		w.Camera.Client(c, "stopped")
-	}
-	w.ExpiredLocked(c)
-	if !c.Line.ServerEnd {
-		for _, p := range c.Line.Up {
-			w.LogLocked(Entry{Who: c.Name, Kind: "lost", Op: p.Op.String(), Path: p.Path, Text: "the request is lost"})
-		}
-	}
-	if !c.Stopped { // a stopped client does not notice
-		c.Line.BreakLocked()
-	}
-}
-
-// ExpiredLocked notes that the session of a client ends.
-func (w *Player) ExpiredLocked(c *Client) {
-	c.Expired, w.Run.Unordered = true, true
-	w.Camera.Client(c, "expired")
-	for _, k := range c.Contenders {
-		if k.State == Inside {
-			k.Lost = true
-			w.Camera.Lost(k, false)
-		}
-	}
-}
+// This file carries out the faults that the explorer has chosen: those of a connection, of a session, of all clients,
+// and of one contender. Which of them are possible is in action.go.
 
 var (
 	stoppedNote = i18n.Text("is stopped; its session expires meanwhile")
@@ -227,62 +27,273 @@ var (
 	CutOff  = i18n.Text("is cut off until its session has expired")
 )
 
-// stop ends a client's session, and the client does not notice it.
-func (w *Player) stop(c *Client) {
-	w.mu.Lock()
-	c.Stopped = true
-	w.endLocked(c, stoppedNote)
-	w.mu.Unlock()
+// Cut breaks a client's connection; what is on it is lost.
+func (w *Player) Cut(c *Client) { w.Do(func() { w.CutLocked(c) }) }
+
+// CutLocked is Cut for a caller that has mu.
+func (w *Player) CutLocked(c *Client) {
+	l := c.Line
+	facts := &w.Run.Facts
+	w.Camera.Depart()
+	for _, p := range l.Up {
+		w.logLostLocked(c, p, "the request is lost")
+		if p.mainOp() == jute.OpDelete {
+			facts.OrphanDelete = true
+		}
+	}
+	for _, p := range l.Down {
+		if p.IsEvent {
+			continue
+		}
+		w.logLostLocked(c, p, "the reply is lost")
+		switch {
+		case strings.HasPrefix(p.Made, w.lockPath()):
+			facts.OrphanCreate = true
+		case p.mainOp() == jute.OpDelete:
+			facts.OrphanDelete = true
+		}
+	}
+	if len(l.Up)+len(l.Down) == 0 {
+		w.NoteLocked(c.Name, "the connection breaks")
+	}
+
+	c.NoteFaultLocked()
+	w.Touched.addClient(c)
+	l.BreakLocked()
+	w.Camera.Client(c, "cut off")
+}
+
+// logLostLocked logs a packet that is lost.
+func (w *Player) logLostLocked(c *Client, p Frame, how i18n.Text) {
+	w.LogLocked(Entry{Who: c.Name, Kind: "lost", Op: p.Op.String(), Path: p.Path, Text: how})
+}
+
+// loseReply carries a client's request out and then breaks the connection.
+func (w *Player) loseReply(c *Client) {
+	w.Request(c)
+	synctest.Wait() // the server has answered, and nothing has arrived
+	w.Cut(c)
+}
+
+// refuseConnection refuses a client's first connection. Its requests fail, and the library tries again after a second.
+func (w *Player) refuseConnection(c *Client) {
+	w.Do(func() {
+		c.refuseNext = true
+		c.NoteFaultLocked()
+	})
+	w.reconnect(c)
+	w.Do(func() { w.Touched.Everything = true }) // time has passed
+}
+
+// stallClient keeps the client's later requests inside it: they wait behind a request of another goroutine that does
+// not get through. Earlier requests of the client arrive. In the end the session expires.
+func (w *Player) stallClient(c *Client) {
+	w.Do(func() {
+		c.stalled = true
+		c.NoteFaultLocked()
+		w.Touched.addClient(c)
+		w.NoteLocked(c.Name, stalledNote)
+		w.Camera.Note(c.Name, stalledNote)
+	})
+	go c.Conn.Exists("/stalled")
+}
+
+// expireSession ends a client's session as its timeout does. If the lock looks at the clock, that time passes.
+func (w *Player) expireSession(c *Client) {
+	timed := w.Lock.Timed
+	w.Do(func() {
+		w.noteSessionEndLocked(c, CutOff)
+		w.Touched.Everything = timed
+	})
+	if timed {
+		w.passTime(w.Timeout()+time.Second, math.MaxInt, c)
+	}
+	w.Srv.Expire(c.Session)
+	w.Do(func() { w.CheckLateLossLocked(c) })
+}
+
+// CheckLateLossLocked notes a violation for each holder that is not notified of the end of its session.
+func (w *Player) CheckLateLossLocked(c *Client) {
+	for _, k := range c.Contenders {
+		if k.lostChannel != nil && !k.notified() && w.Lock.Timed && k.State == Inside {
+			w.reportLocked(LateLoss, k.Name, "%s is not notified that it has lost the lock, though its session has expired", k.Name)
+		}
+	}
+}
+
+// stopClient ends a client's session, and the client does not notice it.
+func (w *Player) stopClient(c *Client) {
+	w.Do(func() {
+		c.Stopped = true
+		w.noteSessionEndLocked(c, stoppedNote)
+	})
 	w.Srv.Expire(c.Session)
 }
 
-// runOn lets a stopped client notice the end of its session.
-func (w *Player) runOn(c *Client) {
+// resumeClient lets a stopped client notice the end of its session.
+func (w *Player) resumeClient(c *Client) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c.Stopped = false
-	w.Foot.client(c)
-	w.LogLocked(Entry{Who: c.Name, Kind: "note", Text: "runs on"})
+	w.Touched.addClient(c)
+	w.NoteLocked(c.Name, "runs on")
 	w.Camera.Client(c, "runs on")
 	c.Line.BreakLocked()
 }
 
-// letPass lets the time d pass, and returns earlier if more than most requests are sent. Meanwhile requests are
-// carried out at once, except for those of c.
-func (w *Player) letPass(c *Client, d time.Duration, most int) {
-	for deadline := time.Now().Add(d); ; {
+// noteSessionEndLocked notes the end of a session by expireSession or stopClient, and what that changes at once.
+func (w *Player) noteSessionEndLocked(c *Client, how i18n.Text) {
+	w.NoteLocked(c.Name, how)
+	c.NoteFaultLocked()
+	w.Touched.addClient(c)
+	for _, node := range w.nodesOf(c) {
+		w.Touched.addRequest(Frame{Op: jute.OpDelete, Path: node})
+	}
+
+	if c.Stopped {
+		w.Camera.Client(c, "stopped")
+	}
+	w.MarkExpiredLocked(c)
+	if !c.Line.ServerEnd {
+		for _, p := range c.Line.Up {
+			w.logLostLocked(c, p, "the request is lost")
+		}
+	}
+	if !c.Stopped { // a stopped client does not notice
+		c.Line.BreakLocked()
+	}
+}
+
+// MarkExpiredLocked notes that the session of a client ends, and that its holders lose the lock.
+func (w *Player) MarkExpiredLocked(c *Client) {
+	c.Expired, w.Run.Unordered = true, true
+	w.Camera.Client(c, "expired")
+	for _, k := range c.Contenders {
+		if k.State == Inside {
+			k.Lost = true
+			w.Camera.Lost(k, false)
+		}
+	}
+}
+
+// pauseAll lets time pass for all: Pause or Day.
+func (w *Player) pauseAll(f Fault) {
+	lasts, mostRequests, what := pause, math.MaxInt, i18n.Textf("%v pass", pause)
+	if f == Day {
+		// A waiter that looks again every second would send a request for each of 86,400 seconds: 300 show as much.
+		lasts, mostRequests, what = day, 300, dayPasses
+	}
+	w.Do(func() {
+		w.Touched.Everything = true
+		w.NoteLocked("", what)
+		w.Camera.Note("", what)
+	})
+	w.passTime(lasts, mostRequests, nil)
+}
+
+// passTime lets a time pass, and returns earlier if more than mostRequests are sent. Meanwhile requests are carried out
+// at once, except for those of a client that is cut off, if that is not nil.
+func (w *Player) passTime(lasts time.Duration, mostRequests int, cutOff *Client) {
+	for deadline := time.Now().Add(lasts); ; {
 		w.Settle()
-		w.mu.Lock()
-		next := slices.IndexFunc(w.Clients, func(o *Client) bool {
-			return o != c && len(o.Line.Up) > 0 && !o.Line.Broken && !o.Stopped && !o.stalled
+		next := Read(w, func() int {
+			return slices.IndexFunc(w.Clients, func(c *Client) bool {
+				return c != cutOff && len(c.Line.Up) > 0 && !c.Line.Broken && !c.Stopped && !c.stalled
+			})
 		})
-		w.mu.Unlock()
 		if next >= 0 {
-			most--
-			if most < 0 {
+			mostRequests--
+			if mostRequests < 0 {
 				return
 			}
 			w.Request(w.Clients[next])
 			continue
 		}
-		w.DrainStir()
+
+		w.ForgetActivity()
 		left := time.Until(deadline)
 		if left <= 0 {
 			return
 		}
-		w.Pass(left)
+		w.WaitForActivity(left)
 	}
 }
 
-// stall keeps the client's later requests inside it: they wait behind a request of another goroutine that does not
-// get through. Earlier requests of the client arrive. In the end the session expires.
-func (w *Player) stall(c *Client) {
-	w.mu.Lock()
-	c.stalled = true
-	c.FaultLocked()
-	w.Foot.client(c)
-	w.LogLocked(Entry{Who: c.Name, Kind: "note", Text: stalledNote})
-	w.Camera.Note(c.Name, stalledNote)
-	w.mu.Unlock()
-	go c.Conn.Exists("/stalled")
+// removeParent removes the parent of the queue, as the server does with a container
+// that is empty. The next contender makes it again, and numbers begin at 0.
+func (w *Player) removeParent() {
+	w.Do(func() {
+		w.Touched.Everything = true
+		w.NoteLocked("server", i18n.Textf("removes %s, which is empty", w.lockPath()))
+	})
+	w.Srv.ReapContainers()
+}
+
+// tamperWithNodes carries out NodeGoes or NodeSet: somebody deletes the nodes of a contender, or writes their data again.
+func (w *Player) tamperWithNodes(k *Contender, f Fault) {
+	happens, change := i18n.Text("has the node %s, whose data somebody writes again"), w.Srv.Touch // NodeSet
+	var nodes []string
+	w.Do(func() {
+		if f == NodeGoes {
+			happens, change = "loses the node %s, which an administrator deletes", w.Srv.Delete
+			k.nodeDeleted = true
+		}
+		k.Client.NoteFaultLocked()
+		w.Touched.Everything = true
+		nodes = w.nodesOf(k.Client)
+		for _, node := range nodes {
+			w.NoteLocked(k.Name, i18n.Textf(happens.String(), path.Base(node)))
+		}
+	})
+	for _, node := range nodes { // without mu, which the server's replies need
+		change(node)
+	}
+}
+
+// endContext ends the ctx of a contender.
+func (w *Player) endContext(k *Contender) {
+	cancel := Read(w, func() context.CancelFunc {
+		w.Camera.Note(k.Name, CtxEnds)
+		k.Ended = true
+		w.Touched.addClient(k.Client)
+		return k.Cancel
+	})
+	cancel()
+}
+
+// endContextAfterLooks ends the ctx of a contender with the n-th call of its Err from now on, which still returns nil.
+func (w *Player) endContextAfterLooks(k *Contender, n int) {
+	w.Do(func() {
+		k.looksLeft = n
+		w.Touched.addClient(k.Client)
+	})
+}
+
+var errCause = errors.New("the caller has given up") // context.Cause of a student's ctx
+
+// A countedContext is the ctx of a contender, and counts the calls of its Err. Done, Value and Cause are
+// those of the inner one, so contexts that the lock derives from it end with it.
+type countedContext struct {
+	context.Context
+	k *Contender
+}
+
+// Err counts the looks of endContextAfterLooks. At the last one it ends the ctx, and returns nil once more.
+func (c *countedContext) Err() error {
+	k := c.k
+	k.w.mu.Lock()
+	var end context.CancelFunc
+	if k.looksLeft > 0 && !k.w.gatesOpen {
+		k.looksLeft--
+		if k.looksLeft == 0 && k.Cancel != nil && !k.Ended {
+			end, k.Ended = k.Cancel, true
+			k.notes = append(k.notes, Entry{Kind: "note", Text: "looks at its ctx, which has not ended, and then it ends"})
+		}
+	}
+	k.w.mu.Unlock()
+	if end != nil {
+		end()
+		return nil
+	}
+	return c.Context.Err()
 }

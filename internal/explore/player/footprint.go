@@ -14,61 +14,23 @@ type Footprint struct {
 	Access     []Access // to nodes of the server
 }
 
-// An Access is what a request does to a node or to a list of children.
+// An Access is what a request does to a node or, if Kids, to the list of its children.
 type Access struct {
 	Path string
-	Kids bool // the list
-	Mode byte // of a node: 'r' or 'w'; of a list: see clash
+	Kids bool
+	Mode accessMode
 }
 
-// clash reports whether the order of two accesses to one list of children matters. Their modes are:
-// 'r' reads the list, 'c' makes a child, 'd' deletes one, 'n' makes one that gets the parent's next
-// number, and 'g' reads a child by its name, which an 'n' may have made.
-func clash(a, b byte) bool {
-	both := string([]byte{min(a, b), max(a, b)}) // in the order of the alphabet
-	switch both {
-	case "cr", "dr", "nr", "gn", "cn", "nn":
-		return true
-	}
-	return false
-}
+type accessMode byte
 
-func (f *Footprint) client(c *Client) { f.Clients |= 1 << c.Index }
-
-// request adds what a request does at the server.
-func (f *Footprint) request(p Frame) {
-	dir := path.Dir(p.Path)
-	node := func(at string, mode byte) { f.Access = append(f.Access, Access{Path: at, Mode: mode}) }
-	list := func(at string, mode byte) { f.Access = append(f.Access, Access{Path: at, Kids: true, Mode: mode}) }
-	switch p.Op {
-	case jute.OpGetData, jute.OpExists:
-		node(p.Path, 'r')
-		list(dir, 'g')
-	case jute.OpGetChildren, jute.OpGetChildren2:
-		node(p.Path, 'r')
-		list(p.Path, 'r')
-	case jute.OpMulti:
-		f.Everything = f.Everything || p.kindOf() != jute.OpCreate
-		// The parent may have another mark now, and its Stat in the answer has the number of children.
-		node(dir, 'w')
-		list(dir, 'n')
-		list(dir, 'r')
-	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer:
-		node(dir, 'r')
-		if p.numbered {
-			list(dir, 'n')
-		} else {
-			node(p.Path, 'w')
-			list(dir, 'c')
-		}
-	case jute.OpDelete:
-		node(p.Path, 'w')
-		list(dir, 'd')
-	case jute.OpSync:
-	default:
-		f.Everything = true
-	}
-}
+const (
+	reads   accessMode = iota // a node, or a list
+	writes                    // a node
+	adds                      // a child to a list
+	appends                   // to a list, a child that gets the parent's next number
+	deletes                   // a child from a list
+	finds                     // a child by its name, which an append may have made
+)
 
 // Dependent reports whether the order of two actions may matter.
 func (f *Footprint) Dependent(b *Footprint) bool {
@@ -77,11 +39,62 @@ func (f *Footprint) Dependent(b *Footprint) bool {
 	}
 	for _, x := range f.Access {
 		for _, y := range b.Access {
-			clashes := x.Kids && clash(x.Mode, y.Mode) || !x.Kids && (x.Mode == 'w' || y.Mode == 'w')
-			if clashes && x.Path == y.Path && x.Kids == y.Kids {
+			if x.Kids == y.Kids && x.clashes(y) && x.Path == y.Path {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// clashes reports whether the order of two accesses to one node, or to one list of children, matters.
+func (x Access) clashes(y Access) bool {
+	switch {
+	case !x.Kids:
+		return x.Mode == writes || y.Mode == writes
+	case x.Mode == appends || y.Mode == appends:
+		return x.Mode != deletes && y.Mode != deletes
+	case x.Mode == reads:
+		return y.Mode == adds || y.Mode == deletes
+	}
+	return y.Mode == reads && (x.Mode == adds || x.Mode == deletes)
+}
+
+func (f *Footprint) addClient(c *Client) { f.Clients |= 1 << c.Index }
+
+// addRequest adds what a request does at the server.
+func (f *Footprint) addRequest(p Frame) {
+	parent := path.Dir(p.Path)
+	node := func(at string, mode accessMode) { f.Access = append(f.Access, Access{Path: at, Mode: mode}) }
+	list := func(at string, mode accessMode) {
+		f.Access = append(f.Access, Access{Path: at, Kids: true, Mode: mode})
+	}
+	switch p.Op {
+	case jute.OpGetData, jute.OpExists:
+		node(p.Path, reads)
+		list(parent, finds)
+	case jute.OpGetChildren, jute.OpGetChildren2:
+		node(p.Path, reads)
+		list(p.Path, reads)
+	case jute.OpMulti:
+		f.Everything = f.Everything || p.mainOp() != jute.OpCreate
+		// The parent may have another mark now, and its Stat in the answer has the number of children.
+		node(parent, writes)
+		list(parent, appends)
+		list(parent, reads)
+	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer:
+		node(parent, reads)
+		if p.sequential {
+			list(parent, appends)
+		} else {
+			node(p.Path, writes)
+			list(parent, adds)
+		}
+	case jute.OpDelete:
+		node(p.Path, writes)
+		list(parent, deletes)
+	case jute.OpSync:
+	default:
+		f.Everything = true
+	}
 }

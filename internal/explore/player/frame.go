@@ -9,24 +9,24 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
-// A Frame is one packet on its way.
+// A Frame is one packet on its way: a request, a reply or an event.
 type Frame struct {
-	raw      []byte // with the four bytes of its length
-	turn     int    // the number of the action during which it was sent
-	xid      int32
-	zxid     int64   // of a reply
-	Op       jute.Op // of a request; a reply gets that of its request
-	first    jute.Op // of a multi: its first part
-	Path     string  // of a request or an event; of a reply the request's
-	Made     string  // of a reply to create: the new node's path
-	Watch    bool
-	Event    jute.EventType
-	IsEvent  bool
-	Err      jute.Code
-	Names    []string // of a reply: the list of children
-	data     string   // of a create: distinguishes two requests
-	rest     digest   // of a reply: what it has besides the fields of an Entry
-	numbered bool     // of a create: the server appends a number to the name
+	raw         []byte // with the four bytes of its length
+	turn        int    // the number of the action during which it was sent
+	xid         int32
+	zxid        int64   // of a reply
+	Op          jute.Op // of a request; a reply gets that of its request
+	multiFirst  jute.Op // of a multi: its first part
+	Path        string  // of a request or an event; of a reply the request's
+	Made        string  // of a reply to create: the new node's path
+	Watch       bool
+	Event       jute.EventType
+	IsEvent     bool
+	Err         jute.Code
+	Names       []string // of a reply: the list of children
+	data        string   // of a create: distinguishes two requests
+	replyDigest digest   // of a reply: what it has besides the fields of an Entry
+	sequential  bool     // of a create: the server appends a number to the name
 
 	// Of a schedule that is filmed:
 	ID  int           // the number of the film's packet
@@ -38,57 +38,58 @@ type Frame struct {
 // parseRequest reads the parts of a request that the explorer needs.
 func parseRequest(raw []byte) Frame {
 	p := Frame{raw: raw}
-	d := jute.NewDecoder(raw[4:])
-	var h jute.RequestHeader
-	h.Decode(d)
-	p.xid, p.Op = h.Xid, h.Op
-	if h.Op.PathFirst() {
+	d := jute.NewDecoder(raw[4:]) // without the length
+	var header jute.RequestHeader
+	header.Decode(d)
+	p.xid, p.Op = header.Xid, header.Op
+	if p.Op.PathFirst() {
 		p.Path = d.String()
 	}
-	if h.Op == jute.OpMulti {
-		p.first, p.Path = jute.FirstOfMulti(d)
+	if p.Op == jute.OpMulti {
+		p.multiFirst, p.Path = jute.FirstOfMulti(d)
 	}
-	switch p.kindOf() {
+
+	switch p.mainOp() {
 	case jute.OpExists, jute.OpGetData, jute.OpGetChildren, jute.OpGetChildren2:
 		p.Watch = d.Bool()
 	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer:
 		p.data = string(d.Buffer())
 		d.ACLs()
-		p.numbered = d.Int32()&jute.FlagSequential != 0
+		p.sequential = d.Int32()&jute.FlagSequential != 0
 	case jute.OpSync:
 		p.Path, _ = d.NullString()
 	}
 	return p
 }
 
-// parseReply reads a reply or an event. Asked returns the request of a reply. Hidden reports
-// whether the server is behind, and does not have a node yet.
-//
-// A list of children is put into descending order: ZooKeeper promises no order, and
-// a lock that relies on one must fail, in the same way each time.
-func parseReply(raw []byte, asked func(xid int32) Frame, hidden func(path string) bool) Frame {
+// parseReply reads a reply or an event. requestOf returns the request of a reply. hidden reports whether the server
+// does not have a node yet. A list of children is put into descending order: ZooKeeper promises no order, and a lock
+// that relies on one must fail, in the same way each time.
+func parseReply(raw []byte, requestOf func(xid int32) Frame, hidden func(path string) bool) Frame {
 	p := Frame{raw: raw}
 	d := jute.NewDecoder(raw[4:])
-	var h jute.ReplyHeader
-	h.Decode(d)
-	p.xid, p.Err, p.zxid = h.Xid, h.Err, h.Zxid
-	if h.Xid == jute.XidEvent {
-		var ev jute.WatcherEvent
-		ev.Decode(d)
-		p.IsEvent, p.Event, p.Path = true, ev.Type, ev.Path
-		return p
-	}
-	req := asked(h.Xid)
-	p.Op, p.first, p.Path, p.Watch, p.Of, p.Tag = req.Op, req.first, req.Path, req.Watch, req.ID, req.Tag
-	if h.Err != jute.OK {
+	var header jute.ReplyHeader
+	header.Decode(d)
+	p.xid, p.Err, p.zxid = header.Xid, header.Err, header.Zxid
+	if header.Xid == jute.XidEvent {
+		var event jute.WatcherEvent
+		event.Decode(d)
+		p.IsEvent, p.Event, p.Path = true, event.Type, event.Path
 		return p
 	}
 
-	switch req.Op {
+	request := requestOf(header.Xid)
+	p.Op, p.multiFirst, p.Path, p.Watch = request.Op, request.multiFirst, request.Path, request.Watch
+	p.Of, p.Tag = request.ID, request.Tag
+	if header.Err != jute.OK {
+		return p
+	}
+
+	switch p.Op {
 	case jute.OpGetData, jute.OpExists:
-		if hidden(req.Path) {
-			h.Err, p.Err = jute.ErrNoNode, jute.ErrNoNode
-			p.raw = packet(h.Encode)
+		if hidden(p.Path) {
+			header.Err, p.Err = jute.ErrNoNode, jute.ErrNoNode
+			p.raw = encodeFrame(header.Encode)
 		}
 	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer:
 		p.Made = d.String()
@@ -97,23 +98,22 @@ func parseReply(raw []byte, asked func(xid int32) Frame, hidden func(path string
 			p.Made = made
 		}
 	case jute.OpGetChildren, jute.OpGetChildren2:
-		p.Names = slices.DeleteFunc(d.Strings(), func(name string) bool { return hidden(req.Path + "/" + name) })
-		rest := raw[len(raw)-d.Len():]
+		p.Names = slices.DeleteFunc(d.Strings(), func(name string) bool { return hidden(p.Path + "/" + name) })
 		slices.SortFunc(p.Names, func(a, b string) int { return cmp.Compare(b, a) })
-		p.raw = packet(h.Encode, func(e *jute.Encoder) {
+		p.raw = encodeFrame(header.Encode, func(e *jute.Encoder) {
 			e.Strings(p.Names)
-			e.Raw(rest)
+			e.Raw(unread(raw, d))
 		})
 		slices.Sort(p.Names) // for the log
 	}
 	return p
 }
 
-// kindOf is the operation; of a multi that begins with a create or a delete, that one. The rest of such a multi only
-// counts the contenders, or marks how many have gone.
-func (p *Frame) kindOf() jute.Op {
-	if p.Op == jute.OpMulti && (p.first == jute.OpCreate || p.first == jute.OpDelete) {
-		return p.first
+// mainOp is the operation; of a multi that begins with a create or a delete, that one. The other parts of such a multi
+// only count the contenders, or mark how many have gone.
+func (p *Frame) mainOp() jute.Op {
+	if p.Op == jute.OpMulti && (p.multiFirst == jute.OpCreate || p.multiFirst == jute.OpDelete) {
+		return p.multiFirst
 	}
 	return p.Op
 }
@@ -129,8 +129,8 @@ func (p *Frame) Kind() string {
 	return "reply"
 }
 
-// packet encodes a frame with these parts.
-func packet(parts ...func(*jute.Encoder)) []byte {
+// encodeFrame encodes a frame with these parts.
+func encodeFrame(parts ...func(*jute.Encoder)) []byte {
 	var e jute.Encoder
 	mark := e.BeginFrame()
 	for _, encode := range parts {
@@ -140,8 +140,8 @@ func packet(parts ...func(*jute.Encoder)) []byte {
 	return e.Bytes()
 }
 
-// cutFrames splits the server's output into packets.
-func cutFrames(b []byte, frame func([]byte)) {
+// splitFrames splits the server's output into packets.
+func splitFrames(b []byte, frame func([]byte)) {
 	for len(b) >= 4 {
 		n := 4 + int(binary.BigEndian.Uint32(b))
 		frame(slices.Clone(b[:n]))
@@ -149,15 +149,15 @@ func cutFrames(b []byte, frame func([]byte)) {
 	}
 }
 
-// compareSent orders packets that goroutines of one client have sent at the same
-// instant, so that it does not matter which of them ran first.
+// compareSent orders what goroutines of one client have sent at one instant, whichever of them has run first.
 func compareSent(a, b Frame) int {
-	last := func(p Frame) int {
+	rank := func(p Frame) int {
 		if p.Op == jute.OpSetWatches { // the client sends it last
 			return 1
 		}
 		return 0
 	}
-	// The data comes last, because a lock's random id differs each time.
-	return cmp.Or(last(a)-last(b), int(a.Op-b.Op), cmp.Compare(a.Path, b.Path), len(a.data)-len(b.data), byName(a.Tag, b.Tag), cmp.Compare(a.data, b.data))
+	return cmp.Or(rank(a)-rank(b), int(a.Op-b.Op), cmp.Compare(a.Path, b.Path),
+		len(a.data)-len(b.data), byName(a.Tag, b.Tag),
+		cmp.Compare(a.data, b.data)) // at the end, because a lock's random id differs each time
 }

@@ -17,20 +17,20 @@ type Line struct {
 	c *Client
 
 	// Guarded by w.mu.
-	open       bool // the handshake is over: packets wait for the explorer
-	Up, Down   []Frame
-	toServer   []byte          // delivered, and not read yet
-	toClient   []byte          // the same
-	asked      map[int32]Frame // requests that have no reply yet
-	Broken     bool            // nothing crosses it any more
-	ServerEnd  bool            // the server has closed its end
-	FailedLast bool            // the newest reply is an error
-	server     *sync.Cond      // wakes the server's Read
-	client     *sync.Cond      // wakes the client's Read and Write
+	handshakeDone bool            // from then on packets wait for the explorer
+	Up, Down      []Frame         // on their way to the server, and to the client
+	toServer      []byte          // delivered, and not read yet
+	toClient      []byte          // the same
+	unanswered    map[int32]Frame // the requests that have no reply yet, by their xid
+	Broken        bool            // nothing crosses it any more
+	ServerEnd     bool            // the server has closed its end
+	FailedLast    bool            // the newest reply is an error
+	wakeServer    *sync.Cond      // wakes the server's Read
+	wakeClient    *sync.Cond      // wakes the client's Read and Write
 }
 
 func newLine(w *Player, c *Client) *Line {
-	return &Line{w: w, c: c, asked: make(map[int32]Frame), server: sync.NewCond(&w.mu), client: sync.NewCond(&w.mu)}
+	return &Line{w: w, c: c, unanswered: make(map[int32]Frame), wakeServer: sync.NewCond(&w.mu), wakeClient: sync.NewCond(&w.mu)}
 }
 
 // BreakLocked loses all that is on the line.
@@ -38,12 +38,12 @@ func (l *Line) BreakLocked() {
 	l.Broken = true
 	l.loseLocked(&l.Up)
 	l.loseLocked(&l.Down)
-	l.server.Broadcast()
-	l.client.Broadcast()
+	l.wakeServer.Broadcast()
+	l.wakeClient.Broadcast()
 }
 
 // WakeLocked has the client look at the line again.
-func (l *Line) WakeLocked() { l.client.Broadcast() }
+func (l *Line) WakeLocked() { l.wakeClient.Broadcast() }
 
 // CutOffLocked reports whether nothing gets through any more.
 func (l *Line) CutOffLocked() bool { return l.Broken || l.ServerEnd && len(l.Down) == 0 }
@@ -55,31 +55,34 @@ func (l *Line) loseLocked(queue *[]Frame) {
 	*queue = nil
 }
 
-// carryLocked delivers the first packet of the way up.
-func (l *Line) carryLocked() Frame {
+// arriveAtServerLocked delivers the first packet on its way to the server.
+func (l *Line) arriveAtServerLocked() Frame {
 	p := l.Up[0]
 	l.Up = slices.Delete(l.Up, 0, 1)
-	l.asked[p.xid] = p
+	l.unanswered[p.xid] = p
 	l.w.Camera.Arrived(&p, false)
 	l.toServer = append(l.toServer, p.raw...)
-	l.server.Broadcast()
+	l.wakeServer.Broadcast()
 	return p
 }
 
-// answerLocked delivers the first packet of the way down.
-func (l *Line) answerLocked() Frame {
+// arriveAtClientLocked delivers the first packet on its way to the client.
+func (l *Line) arriveAtClientLocked() Frame {
 	p := l.Down[0]
 	l.Down = slices.Delete(l.Down, 0, 1)
-	l.c.seen = max(l.c.seen, p.zxid)
+	l.c.newestZxid = max(l.c.newestZxid, p.zxid)
 	l.w.Camera.Arrived(&p, false)
 	if p.IsEvent && l.w.Tagged {
-		l.toClient = append(l.toClient, p.forEach(l.c.Contenders)...)
+		l.toClient = append(l.toClient, p.eventForEach(l.c.Contenders)...)
 	} else {
 		l.toClient = append(l.toClient, p.raw...)
 	}
-	l.client.Broadcast()
+	l.wakeClient.Broadcast()
 	return p
 }
+
+// leastRequest is how many bytes every request has: its length, its xid and its operation.
+const leastRequest = 12
 
 // A clientEnd is the client library's net.Conn.
 type clientEnd struct{ *Line }
@@ -89,34 +92,38 @@ func (e clientEnd) Write(b []byte) (int, error) {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
 	for l.c.stalled && !l.Broken {
-		l.client.Wait()
+		l.wakeClient.Wait()
 	}
 	if l.Broken {
 		return 0, io.ErrClosedPipe
 	}
 	switch {
-	case !l.open:
+	case !l.handshakeDone:
 		l.toServer = append(l.toServer, b...)
-		l.server.Broadcast()
-	case len(b) >= 12 && parseRequest(b).Op == jute.OpPing: // 12: the length, the xid and the operation
+		l.wakeServer.Broadcast()
+	case len(b) >= leastRequest && parseRequest(b).Op == jute.OpPing:
 		// The line answers it: an idle client is as good as one that pings.
-		l.toClient = append(l.toClient, packet((&jute.ReplyHeader{Xid: jute.XidPing}).Encode)...)
-		l.client.Broadcast()
+		l.toClient = append(l.toClient, encodeFrame((&jute.ReplyHeader{Xid: jute.XidPing}).Encode)...)
+		l.wakeClient.Broadcast()
 	default:
-		raw, tag := append([]byte(nil), b...), ""
-		if l.w.Tagged {
-			raw, tag = untag(raw)
-		}
-		p := parseRequest(raw)
-		p.Tag = tag
-		p.turn = l.w.Turn
-		l.Up = append(l.Up, p)
-		l.w.stirLocked()
-		if l.w.free {
-			l.carryLocked()
-		}
+		l.sendUpLocked(slices.Clone(b))
 	}
 	return len(b), nil
+}
+
+// sendUpLocked puts a request on its way to the server.
+func (l *Line) sendUpLocked(raw []byte) {
+	tag := ""
+	if l.w.Tagged {
+		raw, tag = untag(raw)
+	}
+	p := parseRequest(raw)
+	p.Tag, p.turn = tag, l.w.Turn
+	l.Up = append(l.Up, p)
+	l.w.noteActivityLocked()
+	if l.w.gatesOpen {
+		l.arriveAtServerLocked()
+	}
 }
 
 func (e clientEnd) Read(b []byte) (int, error) {
@@ -131,7 +138,7 @@ func (e clientEnd) Read(b []byte) (int, error) {
 		if !l.c.Stopped && l.CutOffLocked() { // a stopped client does not notice
 			return 0, io.EOF
 		}
-		l.client.Wait()
+		l.wakeClient.Wait()
 	}
 }
 
@@ -157,7 +164,7 @@ func (e serverEnd) Read(b []byte) (int, error) {
 		if l.Broken || l.ServerEnd {
 			return 0, io.EOF
 		}
-		l.server.Wait()
+		l.wakeServer.Wait()
 	}
 }
 
@@ -168,34 +175,39 @@ func (e serverEnd) Write(b []byte) (int, error) {
 	if l.Broken || l.ServerEnd {
 		return 0, io.ErrClosedPipe
 	}
-	cutFrames(b, func(raw []byte) {
-		if !l.open {
-			l.open = true // the answer to the handshake
-			l.toClient = append(l.toClient, raw...)
-			l.client.Broadcast()
+	splitFrames(b, func(raw []byte) {
+		if l.handshakeDone {
+			l.sendDownLocked(raw)
 			return
 		}
-		asked := func(xid int32) Frame {
-			req := l.asked[xid]
-			delete(l.asked, xid)
-			return req
-		}
-		hidden := func(path string) bool { return l.c.behind && l.w.born[path] > l.c.seen }
-		p := parseReply(raw, asked, hidden)
-		p.retag()
-		p.turn = l.w.Turn
-		l.FailedLast = !p.IsEvent && p.Err != jute.OK
-		if !p.IsEvent {
-			l.w.noteReplyLocked(l.c, &p)
-		}
-		l.Down = append(l.Down, p)
-		l.w.Unscheduled = true
-		l.w.Foot.client(l.c)
-		if l.w.free {
-			l.answerLocked()
-		}
+		l.handshakeDone = true // raw is the answer to it
+		l.toClient = append(l.toClient, raw...)
+		l.wakeClient.Broadcast()
 	})
 	return len(b), nil
+}
+
+// sendDownLocked puts a reply or an event on its way to the client.
+func (l *Line) sendDownLocked(raw []byte) {
+	requestOf := func(xid int32) Frame {
+		request := l.unanswered[xid]
+		delete(l.unanswered, xid)
+		return request
+	}
+	hidden := func(path string) bool { return l.c.behind && l.w.czxids[path] > l.c.newestZxid }
+	p := parseReply(raw, requestOf, hidden)
+	p.retag()
+	p.turn = l.w.Turn
+	l.FailedLast = !p.IsEvent && p.Err != jute.OK
+	if !p.IsEvent {
+		l.w.noteReplyLocked(l.c, &p)
+	}
+	l.Down = append(l.Down, p)
+	l.w.Unscheduled = true
+	l.w.Touched.addClient(l.c)
+	if l.w.gatesOpen {
+		l.arriveAtClientLocked()
+	}
 }
 
 func (e serverEnd) Close() error {
@@ -204,8 +216,8 @@ func (e serverEnd) Close() error {
 	defer l.w.mu.Unlock()
 	l.ServerEnd = true
 	l.loseLocked(&l.Up)
-	l.server.Broadcast()
-	l.client.Broadcast()
+	l.wakeServer.Broadcast()
+	l.wakeClient.Broadcast()
 	return nil
 }
 

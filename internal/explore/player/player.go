@@ -21,28 +21,28 @@ type Player struct {
 	Clients    []*Client
 	Contenders []*Contender
 	Run        *Run
-	end        func() // what the lock's Begin has returned, or nil
+	endLock    func() // what the lock's Begin has returned, or nil
 
-	mu    sync.Mutex    // guards the fields below, all lines, clients and contenders
-	free  bool          // no goroutine is kept waiting: the world is set up or taken down
-	Turn  int           // the number of the action
-	stir  chan struct{} // has room for one: something has happened since DrainStir
-	Paced bool          // only the film of the schedule is needed, and no log is kept
+	mu        sync.Mutex    // guards the fields below, all lines, clients and contenders
+	gatesOpen bool          // no goroutine waits for the explorer (gate.go): the world is set up or taken down
+	Turn      int           // the number of the action
+	activity  chan struct{} // has room for one value: something has happened since ForgetActivity
+	Paced     bool          // only the film of the schedule is needed, and no log is kept
 	// In a paced run: something has changed since the contenders were checked (Unnoted), or since the packets got
 	// their instants (Unscheduled). Both take a while with a hundred contenders, and most packets concern one of them.
 	Unnoted, Unscheduled bool
 
-	Happened int               // how many faults
-	last     string            // the client or contender that acted last
-	Idle     int               // how many times a patience has passed since the last progress of a contender
-	token    int64             // the highest fencing token
-	Foot     Footprint         // of the action that is carried out
-	gaps     []*gap            // where goroutines are kept
-	sessions map[int64]*Client // the clients of all sessions, also of those that have ended
-	Camera   Camera
-	origins  map[string]origin // by path, of the nodes
-	births   map[string]int    // by path, how many children the node has been given
-	born     map[string]int64  // by path, the zxid of the node's create
+	FaultCount   int               // how many faults have happened
+	lastActor    string            // the client or contender that acted last
+	Idle         int               // how many times a patience has passed since the last progress of a contender
+	highestToken int64             // the highest fencing token so far
+	Touched      Footprint         // of the action that is carried out
+	gaps         []*gap            // where goroutines of the lock are kept
+	sessions     map[int64]*Client // the clients of all sessions, also of those that have ended
+	Camera       Camera
+	origins      map[string]origin // by path, of the nodes
+	childrenMade map[string]int    // by path, how many children the node has been given
+	czxids       map[string]int64  // by path, the zxid of the node's create
 }
 
 // Do calls f with the player's lock held: until it returns, nothing else of the schedule
@@ -53,66 +53,30 @@ func (w *Player) Do(f func()) {
 	f()
 }
 
-// waitAt makes a gate, hands it to put, with mu held, and keeps the calling goroutine until the gate is opened. If no
-// goroutine is kept waiting any more, it makes no gate and returns false at once.
-func (w *Player) waitAt(put func(gate chan struct{})) bool {
-	w.mu.Lock()
-	if w.free {
-		w.mu.Unlock()
-		return false
-	}
-	gate := make(chan struct{})
-	put(gate)
-	w.stirLocked()
-	w.mu.Unlock()
-	<-gate
-	return true
+// Read returns what f returns. It calls f as [Player.Do] does.
+func Read[T any](w *Player, f func() T) (value T) {
+	w.Do(func() { value = f() })
+	return value
 }
 
-// openGate opens a gate, and reports whether there is one.
-func openGate(gate *chan struct{}) bool {
-	if *gate == nil {
-		return false
-	}
-	close(*gate)
-	*gate = nil
-	return true
-}
-
-// NextTurn begins another action.
-func (w *Player) NextTurn() { w.Do(func() { w.Turn++ }) }
-
-// stirLocked notes that something has happened: Pass returns.
-func (w *Player) stirLocked() {
-	w.Unnoted, w.Unscheduled = true, true
-	select {
-	case w.stir <- struct{}{}:
-	default:
-	}
-}
-
-// Play starts the contenders, and then carries out one action after the other, until a violation or the
-// end. See the function [Play] for choose and acted.
+// Play starts the contenders, and carries out one action after the other until a violation or the end: [PlayWatched].
 func (w *Player) Play(choose Chooser, acted func(n int, f Footprint)) {
-	r := w.Run
+	run := w.Run
 	for _, k := range w.Contenders {
 		k.Start()
 		w.Settle()
 	}
 
-	for r.Violation == nil && !r.over {
-		actions := w.enabled()
-		if len(r.Points) >= maxPoints {
-			v := Violation{Kind: Endless, What: i18n.Textf("%d actions, and no end", len(r.Points))}
-			if waiter := w.waitsInVain(actions); waiter != "" {
-				v = Violation{Kind: Hang, Who: waiter, What: i18n.Textf("nothing goes on but a loop that does not wake %s", waiter)}
-			}
-			w.Violate(v)
+	for run.Violation == nil && !run.over {
+		actions := w.possibleActions()
+		if len(run.Points) >= maxPoints {
+			w.Violate(w.endless(actions))
 			break
 		}
 
 		if len(actions) == 0 {
-			if !w.Wait(w.Lock.Timed || w.Lock.Lenient, func() bool { return len(w.enabled()) > 0 }, w.Hang) {
+			canAct := func() bool { return len(w.possibleActions()) > 0 }
+			if !w.Wait(w.Lock.Timed || w.Lock.Lenient, canAct, w.Hang) {
 				break
 			}
 			continue
@@ -120,30 +84,36 @@ func (w *Player) Play(choose Chooser, acted func(n int, f Footprint)) {
 
 		p := w.point(actions)
 		if p.Chosen = choose(p); p.Chosen < 0 || p.Chosen >= len(actions) {
-			r.Aborted = true
+			run.Aborted = true
 			break
 		}
-		r.Points = append(r.Points, p)
+		run.Points = append(run.Points, p)
 		w.act(actions[p.Chosen])
 		if acted != nil {
-			acted(len(r.Points)-1, w.Foot)
+			acted(len(run.Points)-1, w.Touched)
 		}
 	}
 
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.ResultsLocked()
-	if r.hashing {
-		r.Final = w.hashLocked()
+	w.Do(w.ResultsLocked)
+	if run.hashing {
+		run.Final = Read(w, w.stateHashLocked)
 	}
+}
+
+// endless is the violation of a schedule that has more than maxPoints actions.
+func (w *Player) endless(actions []action) Violation {
+	if waiter := w.waitsInVain(actions); waiter != "" {
+		return Violation{Kind: Hang, Who: waiter, What: i18n.Textf("nothing goes on but a loop that does not wake %s", waiter)}
+	}
+	return Violation{Kind: Endless, What: i18n.Textf("%d actions, and no end", len(w.Run.Points))}
 }
 
 // waitsInVain names a contender that waits while only goroutines of the lock's own go on, from gap to gap,
 // such as the heartbeat of a holder that has gone; "" if there is none.
 func (w *Player) waitsInVain(actions []action) string {
-	kept := w.keptInGaps()
+	contenderAt := w.keptInGaps()
 	for _, a := range actions {
-		if name, ok := strings.CutPrefix(a.who, "gap "); !ok || kept[name] != "" {
+		if name, isGap := strings.CutPrefix(a.who, "gap "); !isGap || contenderAt[name] != "" {
 			return ""
 		}
 	}
@@ -161,20 +131,20 @@ func (w *Player) Wait(timed bool, possible func() bool, hang func()) (goOn bool)
 		w.checkEnd()
 		return false
 	}
-	w.DrainStir()
-	w.Do(func() { w.Idle++ })
+
+	w.ForgetActivity()
+	w.Do(func() { w.Idle++ }) // the progress of a contender sets it to 0
 	w.NextTurn()
-	stirred := w.Pass(patience)
-	goesOn := possible() || stirred
+	happened := w.WaitForActivity(patience)
+	goOn = (possible() || happened) && w.Idle <= maxIdle
 	switch {
-	case w.Idle <= maxIdle && goesOn: // progress of a contender sets Idle to 0
-		return true
+	case goOn:
 	case w.AllDone():
 		w.checkEnd()
 	default:
 		hang()
 	}
-	return false
+	return goOn
 }
 
 // point makes the Point at which one of these actions is chosen.
@@ -184,33 +154,31 @@ func (w *Player) point(actions []action) *Point {
 		p.Enabled = append(p.Enabled, a.String())
 		p.Faults = append(p.Faults, a.fault)
 	}
-	p.Situation = func() uint64 {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		return w.situationLocked()
-	}
+	p.Situation = func() uint64 { return Read(w, w.situationHashLocked) }
 	if w.Run.hashing {
-		w.Do(func() { p.State = w.hashLocked() })
+		p.State = Read(w, w.stateHashLocked)
 	}
 	return p
 }
 
+// act carries out an action, and records its footprint in Touched.
 func (w *Player) act(a action) {
-	w.mu.Lock()
-	w.Foot = Footprint{}
-	w.Turn++
-	w.last = a.who
-	w.Camera.Action()
-	w.mu.Unlock()
+	w.Do(func() {
+		w.Touched = Footprint{}
+		w.Turn++
+		w.lastActor = a.who
+		w.Camera.Action()
+	})
 
 	a.do()
 	w.Settle()
+
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if a.fault != "" {
-		w.Happened++
+		w.FaultCount++
 		w.Run.Facts.Faults = append(w.Run.Facts.Faults, a.String())
-		w.Foot.Fault = true
+		w.Touched.Fault = true
 	}
 }
 
@@ -225,37 +193,47 @@ func (w *Player) ResultsLocked() {
 // Settle returns when all goroutines have got as far as they can. Meanwhile clients go on that have lost
 // their connection, one after the other, and replies arrive, unless they are choices.
 func (w *Player) Settle() {
-	for {
+	for goesOn := true; goesOn; {
 		synctest.Wait()
-		w.mu.Lock()
-		w.Camera.Depart()
-		again := slices.ContainsFunc(w.Clients, func(c *Client) bool { return !c.Stopped && openGate(&c.connecting) })
-		if !again && !w.Packets {
-			for _, c := range w.Clients {
-				if l := c.Line; !c.Stopped && !l.Broken && len(l.Down) > 0 {
-					w.SortEvents(l.Down)
-					w.Camera.Answer()
-					for len(l.Down) > 0 {
-						w.DeliverLocked(c)
-					}
-					again = true
-				}
-			}
-		}
-		if !again {
-			w.takeNotesLocked()
-			w.Camera.Settled()
-			w.mu.Unlock()
-			return
-		}
-		w.mu.Unlock()
+		goesOn = Read(w, w.settleLocked)
 	}
 }
 
-// DeliverLocked delivers the first packet of a client's way down.
+// settleLocked takes one step of Settle. If none is left, it logs and checks what has happened, and returns false.
+func (w *Player) settleLocked() (goesOn bool) {
+	w.Camera.Depart()
+	if slices.ContainsFunc(w.Clients, func(c *Client) bool { return !c.Stopped && openGate(&c.lostGate) }) {
+		return true
+	}
+	if !w.Packets && w.deliverAllLocked() {
+		return true
+	}
+	w.takeNotesLocked()
+	w.Camera.Settled()
+	return false
+}
+
+// deliverAllLocked delivers the replies and events that are on their way to a client, and reports whether there were any.
+func (w *Player) deliverAllLocked() (delivered bool) {
+	for _, c := range w.Clients {
+		l := c.Line
+		if c.Stopped || l.Broken || len(l.Down) == 0 {
+			continue
+		}
+		delivered = true
+		w.SortEvents(l.Down)
+		w.Camera.Answer()
+		for len(l.Down) > 0 {
+			w.DeliverLocked(c)
+		}
+	}
+	return delivered
+}
+
+// DeliverLocked delivers the first reply or event on its way to a client.
 func (w *Player) DeliverLocked(c *Client) {
-	p := c.Line.answerLocked()
-	w.Foot.client(c)
+	p := c.Line.arriveAtClientLocked()
+	w.Touched.addClient(c)
 	if p.IsEvent {
 		w.Run.Events++
 		w.Camera.Woken(c, p)
@@ -263,14 +241,16 @@ func (w *Player) DeliverLocked(c *Client) {
 	if w.Paced {
 		return
 	}
+
 	e := Entry{Who: c.Name, Kind: "reply", Op: p.Op.String(), Path: p.Path, Made: p.Made, Watch: p.Watch, Err: Code(p.Err), Names: p.Names}
 	if p.IsEvent {
 		e = Entry{Who: c.Name, Kind: "event", Op: p.Event.String(), Path: p.Path}
 	}
 	if w.Run.hashing {
-		c.history = c.history*1099511628211 ^ e.hash() // FNV-1's prime
+		c.received.addTexts(e.Kind, e.Op, e.Path, e.Made, e.Err)
+		c.received.addTexts(e.Names...)
 	}
-	c.past.add(uint64(p.rest))
+	c.logDigest.add(uint64(p.replyDigest))
 	w.LogLocked(e)
 }
 
@@ -287,8 +267,7 @@ func Code(c jute.Code) string {
 	return fmt.Sprintf("error %d", c)
 }
 
-// SortEvents puts the events of one action into a fixed order. The end of a session, for
-// example, removes the session's nodes in any order.
+// SortEvents puts the events of each action into a fixed order: the end of a session removes its nodes in any order.
 func (w *Player) SortEvents(down []Frame) {
 	for i := 0; i < len(down); {
 		j := i // down[i:j] are the events of one action
@@ -302,58 +281,58 @@ func (w *Player) SortEvents(down []Frame) {
 	}
 }
 
-// takeNotesLocked logs, in a fixed order, what clients have sent and contenders have noted since the last time,
-// and checks the state.
+// takeNotesLocked logs what clients have sent and contenders have noted, in a fixed order, and checks the state.
 func (w *Player) takeNotesLocked() {
 	if !w.Unnoted && w.Calm() {
 		return
 	}
 	w.Unnoted = false
 	for _, c := range w.Clients {
-		l := c.Line
-		from := len(l.Up)
-		for from > 0 && l.Up[from-1].turn == w.Turn {
-			from--
-		}
-		sent := l.Up[from:]
-		if len(sent) == 0 {
-			continue
-		}
-		slices.SortStableFunc(sent, compareSent)
-		for i := range sent {
-			w.Foot.client(c)
-			w.LogLocked(Entry{Who: c.Name, Kind: "sends", Op: sent[i].Op.String(), Path: sent[i].Path, Watch: sent[i].Watch})
-			if sent[i].Op != jute.OpSetWatches {
-				w.Run.Requests++
-			}
-			sent[i].turn = -1 // so that it is not logged again
-			w.Camera.Sent(c, &sent[i])
-		}
+		w.logSentLocked(c)
 	}
 
 	for _, k := range w.Contenders {
 		for _, e := range k.notes {
 			e.Who = k.Name
 			w.LogLocked(e)
-			w.Foot.client(k.Client)
+			w.Touched.addClient(k.Client)
 			w.Idle = 0
 		}
-
 		k.notes = nil
 		w.Camera.Noted(k)
-		for _, v := range k.bad {
+
+		for _, v := range k.violations {
 			w.ViolateLocked(v)
 		}
-		k.bad = nil
+		k.violations = nil
 	}
 	w.checkLocked()
 }
 
-// Calm reports whether, in a paced run, only packets and calls of contenders change anything:
-// no fault has happened, and no clock matters.
+// logSentLocked logs the requests that a client has sent during this action.
+func (w *Player) logSentLocked(c *Client) {
+	l := c.Line
+	from := len(l.Up)
+	for from > 0 && l.Up[from-1].turn == w.Turn {
+		from--
+	}
+	sent := l.Up[from:]
+	slices.SortStableFunc(sent, compareSent)
+	for i := range sent {
+		w.Touched.addClient(c)
+		w.LogLocked(Entry{Who: c.Name, Kind: "sends", Op: sent[i].Op.String(), Path: sent[i].Path, Watch: sent[i].Watch})
+		if sent[i].Op != jute.OpSetWatches {
+			w.Run.Requests++
+		}
+		sent[i].turn = -1 // so that it is not logged again
+		w.Camera.Sent(c, &sent[i])
+	}
+}
+
+// Calm reports whether, in a paced run, only packets and calls of contenders change anything: no fault, and no clock.
 func (w *Player) Calm() bool {
 	l := w.Lock
-	return w.Paced && w.Happened == 0 && !l.Timed && l.Within == 0 && l.Check == nil && !w.Apart
+	return w.Paced && w.FaultCount == 0 && !l.Timed && l.Within == 0 && l.Check == nil && !w.Apart
 }
 
 // LogLocked adds an entry to the log of the schedule.
@@ -371,37 +350,55 @@ func (w *Player) LogLocked(e Entry) {
 	w.Run.Log = append(w.Run.Log, e)
 }
 
-// Pass lets time pass until something happens, for at most that time.
-func (w *Player) Pass(limit time.Duration) (stirred bool) {
+// NoteLocked adds a note to the log: what a contender, a client or the server does.
+func (w *Player) NoteLocked(who string, text i18n.Text) {
+	w.LogLocked(Entry{Who: who, Kind: "note", Text: text})
+}
+
+// NextTurn begins another action.
+func (w *Player) NextTurn() { w.Do(func() { w.Turn++ }) }
+
+// WaitForActivity lets virtual time pass until something happens, but not longer than the limit. It reports whether
+// something has happened. A call of ForgetActivity before it leaves out what has happened until then.
+func (w *Player) WaitForActivity(limit time.Duration) (happened bool) {
 	select {
-	case <-w.stir:
-		stirred = true
+	case <-w.activity:
+		happened = true
 	case <-time.After(limit):
 	}
 	w.Settle()
-	return stirred
+	return happened
 }
 
-// DrainStir forgets what has happened before: Pass waits for what happens next.
-func (w *Player) DrainStir() {
+// ForgetActivity forgets what has happened before: WaitForActivity waits for what happens next.
+func (w *Player) ForgetActivity() {
 	select {
-	case <-w.stir:
+	case <-w.activity:
 	default:
+	}
+}
+
+// noteActivityLocked ends WaitForActivity: a client has sent something, or a contender has gone on.
+func (w *Player) noteActivityLocked() {
+	w.Unnoted, w.Unscheduled = true, true
+	select {
+	case w.activity <- struct{}{}:
+	default: // it is noted already
 	}
 }
 
 // AllDone reports whether all scripts have ended.
 func (w *Player) AllDone() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return !slices.ContainsFunc(w.Contenders, func(k *Contender) bool { return k.State != done })
+	return Read(w, func() bool {
+		return !slices.ContainsFunc(w.Contenders, func(k *Contender) bool { return k.State != done })
+	})
 }
 
 // nodesLeft reports whether a client still has a node of the lock: it may be about to remove it.
 func (w *Player) nodesLeft() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.ContainsFunc(w.Clients, func(c *Client) bool { return len(w.nodesOf(c)) > 0 })
+	return Read(w, func() bool {
+		return slices.ContainsFunc(w.Clients, func(c *Client) bool { return len(w.nodesOf(c)) > 0 })
+	})
 }
 
 // OwnerLocked names the client of a session.
@@ -416,40 +413,3 @@ func (w *Player) OwnerLocked(session int64) string {
 	}
 	return "another session"
 }
-
-// A Camera records a schedule while it is played, and makes a film of it. Its
-// methods are called with the lock of the player held.
-type Camera interface {
-	Action()                             // an action is chosen
-	Answer()                             // replies and events are about to arrive at once
-	Depart()                             // the server may have sent something
-	Settled()                            // all goroutines have got as far as they can
-	Sent(c *Client, p *Frame)            // a request departs
-	Arrived(p *Frame, lost bool)         // a packet arrives, or is lost
-	Carried(c *Client, p Frame)          // a request is carried out
-	Woken(c *Client, p Frame)            // an event has arrived, and wakes contenders
-	Client(c *Client, state string)      // the state of a client; see Mark
-	State(k *Contender, text i18n.Text)  // the state of a contender has changed
-	Noted(k *Contender)                  // the notes of the contender are in the log
-	Lost(k *Contender, noticed bool)     // a holder has lost the lock
-	Violation(v Violation, known string) // known: the name of a Known, or ""
-	Note(who string, text i18n.Text)
-}
-
-// NoCamera is the camera of a schedule without a film.
-type NoCamera struct{}
-
-func (NoCamera) Action()                     {}
-func (NoCamera) Answer()                     {}
-func (NoCamera) Depart()                     {}
-func (NoCamera) Settled()                    {}
-func (NoCamera) Sent(*Client, *Frame)        {}
-func (NoCamera) Arrived(*Frame, bool)        {}
-func (NoCamera) Carried(*Client, Frame)      {}
-func (NoCamera) Woken(*Client, Frame)        {}
-func (NoCamera) Client(*Client, string)      {}
-func (NoCamera) State(*Contender, i18n.Text) {}
-func (NoCamera) Noted(*Contender)            {}
-func (NoCamera) Lost(*Contender, bool)       {}
-func (NoCamera) Violation(Violation, string) {}
-func (NoCamera) Note(string, i18n.Text)      {}

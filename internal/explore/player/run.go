@@ -27,6 +27,8 @@ type Point struct {
 // A Chooser returns the index in p.Enabled of the action to take, or -1 to abort the run.
 type Chooser = func(p *Point) int
 
+const abort = -1
+
 // Kept returns the contender that is kept in a gap, a place in a lock (Subject.Begin). It returns "" if no goroutine is
 // kept there, or if the one that is kept there was started by the lock and no contender waits for it.
 func (p *Point) Kept(name string) string { return p.gaps[strings.TrimPrefix(name, "gap ")] }
@@ -73,29 +75,29 @@ func (r *Run) Choices() (names []string) {
 // them afterwards chooses. Widths, if there are any, are how many actions must be possible at each choice. The error
 // says which choice cannot be made, or that the schedule ends before the last one.
 func Follow(choices []string, widths []int, afterwards Chooser, play func(choose Chooser)) (err error) {
-	n := 0 // how many choices have been made
+	made := 0 // how many of the choices
 	play(func(p *Point) int {
 		switch {
 		case len(p.Enabled) == 1:
-			return 0
-		case n >= len(choices):
+			return 0 // there is no choice
+		case made >= len(choices):
 			return afterwards(p)
 		}
 
-		name := choices[n]
+		name := choices[made]
 		i := slices.Index(p.Enabled, name)
 		switch {
 		case i < 0:
-			err = i18n.Errorf("choice %d is %q, but these are possible: %q", n+1, name, p.Enabled)
-		case n < len(widths) && widths[n] != len(p.Enabled):
-			err = i18n.Errorf("choice %d had %d possibilities, and now %q", n+1, widths[n], p.Enabled)
-			i = -1
+			err = i18n.Errorf("choice %d is %q, but these are possible: %q", made+1, name, p.Enabled)
+		case made < len(widths) && widths[made] != len(p.Enabled):
+			err = i18n.Errorf("choice %d had %d possibilities, and now %q", made+1, widths[made], p.Enabled)
+			i = abort
 		}
-		n++
+		made++
 		return i
 	})
-	if err == nil && n < len(choices) {
-		err = i18n.Errorf("the schedule ends after %d of %d choices", n, len(choices))
+	if err == nil && made < len(choices) {
+		err = i18n.Errorf("the schedule ends after %d of %d choices", made, len(choices))
 	}
 	return err
 }
@@ -105,15 +107,21 @@ func (tr *Trace) Follow(play func(choose Chooser)) error {
 	return Follow(tr.Choices, tr.Widths, func(*Point) int { return 0 }, play)
 }
 
-// Play plays one schedule. If it does not end, the process ends with its choices. After each action acted, if it is not
-// nil, gets the number of the action, from 0, and its footprint. With hashing each state has a hash: Point.State.
-func Play(t *testing.T, w World, hashing bool, choose Chooser, acted func(n int, f Footprint)) *Run {
+// Play plays one schedule. If it does not end, the process ends with its choices.
+func Play(t *testing.T, w World, choose Chooser) *Run {
 	t.Helper()
-	defer Alone()()                   // waits for its turn now, and ends it on return
-	var names []string                // of the choices
-	var made atomic.Pointer[[]string] // names, for doing, which another goroutine calls
-	made.Store(new([]string))
-	doing := func() string { return fmt.Sprintf("explore: %s plays the schedule %q", w.Lock.Name, *made.Load()) }
+	return PlayWatched(t, w, choose, false, nil)
+}
+
+// PlayWatched is Play for a search. With hashing each state has a hash: Point.State. After each action acted, if it is
+// not nil, gets the number of the action, from 0, and its footprint.
+func PlayWatched(t *testing.T, w World, choose Chooser, hashing bool, acted func(n int, f Footprint)) *Run {
+	t.Helper()
+	defer Alone()()                     // waits for its turn now, and ends it on return
+	var names []string                  // of the choices
+	var chosen atomic.Pointer[[]string] // names, for doing, which another goroutine calls
+	chosen.Store(new([]string))
+	doing := func() string { return fmt.Sprintf("explore: %s plays the schedule %q", w.Lock.Name, *chosen.Load()) }
 	return inBubble(t, w, doing, func(playing *Player) {
 		playing.Run.hashing = hashing
 		playing.Play(func(p *Point) int {
@@ -121,7 +129,7 @@ func Play(t *testing.T, w World, hashing bool, choose Chooser, acted func(n int,
 			if i >= 0 && len(p.Enabled) > 1 {
 				names = append(names, p.Enabled[i])
 				soFar := names
-				made.Store(&soFar)
+				chosen.Store(&soFar)
 			}
 			return i
 		}, acted)

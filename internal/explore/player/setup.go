@@ -21,8 +21,7 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// InBubble sets a world up in a bubble of its own, plays it and takes it down. If goroutines are left, that is the
-// run's violation, unless it has one.
+// InBubble sets a world up in a bubble of its own, plays it and takes it down. Goroutines that are left are a violation.
 func InBubble(t *testing.T, config World, playIt func(w *Player)) (r *Run) {
 	return inBubble(t, config, nil, playIt)
 }
@@ -42,13 +41,17 @@ func inBubble(t *testing.T, config World, doing func() string, playIt func(w *Pl
 	}()
 	if config.Lock.Lenient {
 		// Its random bytes are the same each time. Package cryptotest needs a test binary, which the lab is not.
-		defer func(before io.Reader) { rand.Reader = before }(rand.Reader)
+		usual := rand.Reader
+		defer func() { rand.Reader = usual }()
 		rand.Reader = &randomSource{source: mathrand.NewChaCha8([32]byte{})}
 	}
 
 	bubble.Limits{Virtual: longest, Doing: doing}.Test(t, func(*testing.T) {
-		w := &Player{World: config, Run: r, Start: time.Now(), free: true, stir: make(chan struct{}, 1), Camera: NoCamera{},
-			sessions: make(map[int64]*Client), origins: make(map[string]origin), births: make(map[string]int), born: make(map[string]int64)}
+		w := &Player{
+			World: config, Run: r, Start: time.Now(), gatesOpen: true, activity: make(chan struct{}, 1), Camera: NoCamera{},
+			sessions: make(map[int64]*Client), origins: make(map[string]origin),
+			childrenMade: make(map[string]int), czxids: make(map[string]int64),
+		}
 		w.setUp()
 		defer w.takeDown()
 		defer func() {
@@ -61,7 +64,7 @@ func inBubble(t *testing.T, config World, doing func() string, playIt func(w *Pl
 	return r
 }
 
-// panicText is what the bubble has panicked with when it ended.
+// panicText is what the bubble has panicked with when it ended. The usual text has its Chinese.
 func panicText(p any) i18n.Text {
 	if fmt.Sprint(p) == "deadlock: main bubble goroutine has exited but blocked goroutines remain" {
 		return "deadlock: main bubble goroutine has exited but blocked goroutines remain"
@@ -87,22 +90,21 @@ func (d *randomSource) Read(b []byte) (int, error) {
 
 var noLog = log.New(io.Discard, "", 0)
 
-// setUp connects the clients and makes the contenders.
+// setUp connects the clients, makes the nodes above the lock's, and makes the contenders.
 func (w *Player) setUp() {
 	// The server's own clock must not end a session: the explorer does.
 	w.Srv = zkserver.New(zkserver.WithTick(day))
 	if w.Lock.Begin != nil {
-		w.end = w.Lock.Begin(w.gap)
-	}
-
-	clients := w.Number()
-	if w.Shared {
-		clients = 1
+		w.endLock = w.Lock.Begin(w.stopInGap)
 	}
 
 	servers := []string{"127.0.0.1:2181"}
 	if w.Ensemble {
 		servers = append(servers, "127.0.0.2:2181", "127.0.0.3:2181")
+	}
+	clients := w.Number()
+	if w.Shared {
+		clients = 1
 	}
 	for i := range clients {
 		c := &Client{w: w, Index: i, Name: i18n.Letter(i)}
@@ -117,9 +119,9 @@ func (w *Player) setUp() {
 
 	w.makeParents()
 	if w.Unconnected {
-		w.Clients[0].Conn.Close()       // it was connected to make the parents
-		synctest.Wait()                 // its goroutines have ended
-		w.Do(func() { w.free = false }) // from here on they wait for the explorer
+		w.Clients[0].Conn.Close()            // it was connected to make the parents
+		synctest.Wait()                      // its goroutines have ended
+		w.Do(func() { w.gatesOpen = false }) // from here on they wait for the explorer
 		for _, c := range w.Clients {
 			c.Line = newLine(w, c)
 			c.Line.Broken = true
@@ -133,83 +135,89 @@ func (w *Player) setUp() {
 		c.Contenders = append(c.Contenders, k)
 		w.Contenders = append(w.Contenders, k)
 	}
-
 	for _, c := range w.Clients {
-		at := w.lockPath()
-		if w.Apart {
-			at += c.Name
-		}
-		if w.Tagged {
-			for _, k := range c.Contenders {
-				k.Lock = w.Lock.Open(c.Conn, taggedPath(at, k.Name))(k.Name)
-			}
-			continue
-		}
-		newLock := w.Lock.Open(c.Conn, at)
-		for _, k := range c.Contenders {
-			k.Lock = newLock(w.owner(k.Name))
-		}
+		c.openLocks()
 	}
 	synctest.Wait()
-	w.Do(func() { w.free = false })
+	w.Do(func() { w.gatesOpen = false })
+}
+
+// openLocks gives each contender of a client its lock.
+func (c *Client) openLocks() {
+	w := c.w
+	at := w.lockPath()
+	if w.Apart {
+		at += c.Name
+	}
+	if w.Tagged {
+		for _, k := range c.Contenders {
+			k.Lock = w.Lock.Open(c.Conn, taggedPath(at, k.Name))(k.Name)
+		}
+		return
+	}
+	newLock := w.Lock.Open(c.Conn, at)
+	for _, k := range c.Contenders {
+		k.Lock = newLock(w.owner(k.Name))
+	}
 }
 
 // makeParents makes the nodes above the lock's that World says are there.
 func (w *Player) makeParents() {
-	acl := zk.WorldACL(zk.PermAll)
-	parentACL := acl // of the node in which the lock makes its own: the queue's, or the one above the lock's
-	if w.Forbidden {
-		parentACL = zk.WorldACL(zk.PermAll &^ zk.PermCreate)
+	if w.Missing && !w.Lock.Exists {
+		return
 	}
-	queue := w.Lock.Queue || w.Lock.Exists
 	conn := w.Clients[0].Conn
 	must := func(_ string, err error) {
 		if err != nil {
 			panic(err)
 		}
 	}
+	all := zk.WorldACL(zk.PermAll)
+	locksACL := all // of the node in which the lock makes its own: the queue's parent, or the one above the lock's
+	if w.Forbidden {
+		locksACL = zk.WorldACL(zk.PermAll &^ zk.PermCreate)
+	}
 
-	if w.Missing && !w.Lock.Exists {
+	hasQueue := w.Lock.Queue || w.Lock.Exists
+	if dir := path.Dir(w.lockPath()); dir != "/" {
+		acl := locksACL
+		if hasQueue {
+			acl = all
+		}
+		must(conn.Create(dir, nil, 0, acl))
+	}
+	if !hasQueue {
 		return
 	}
-	if dir := path.Dir(w.lockPath()); dir != "/" {
-		rights := parentACL
-		if queue {
-			rights = acl
-		}
-		must(conn.Create(dir, nil, 0, rights))
+	if slices.Contains(w.Kinds, Remake) {
+		must(conn.CreateContainer(w.lockPath(), nil, zk.FlagContainer, locksACL))
+	} else {
+		must(conn.Create(w.lockPath(), nil, 0, locksACL))
 	}
-	if queue {
-		if slices.Contains(w.Kinds, Remake) {
-			must(conn.CreateContainer(w.lockPath(), nil, zk.FlagContainer, parentACL))
-		} else {
-			must(conn.Create(w.lockPath(), nil, 0, parentACL))
+	if w.Stranger {
+		for _, name := range Strangers {
+			must(conn.Create(w.lockPath()+"/"+name, nil, 0, all))
 		}
-		if w.Stranger {
-			for _, name := range Strangers {
-				must(conn.Create(w.lockPath()+"/"+name, nil, 0, acl))
-			}
-		}
-		if w.Sequence != 0 {
-			w.Srv.SetSequence(w.lockPath(), w.Sequence)
-		}
+	}
+	if w.Sequence != 0 {
+		w.Srv.SetSequence(w.lockPath(), w.Sequence)
 	}
 }
 
 // takeDown lets all goroutines go on, and ends the sessions and the server.
 func (w *Player) takeDown() {
 	w.mu.Lock()
-	w.free = true
+	w.gatesOpen = true
 	for _, c := range w.Clients {
 		c.Stopped, c.stalled = false, false
-		openGate(&c.connecting)
-		openGate(&c.Dialing)
+		openGate(&c.lostGate)
+		openGate(&c.DialGate)
 		if c.Line != nil {
 			for len(c.Line.Up) > 0 && !c.Line.Broken {
-				c.Line.carryLocked()
+				c.Line.arriveAtServerLocked()
 			}
 			for len(c.Line.Down) > 0 {
-				c.Line.answerLocked()
+				c.Line.arriveAtClientLocked()
 			}
 			c.Line.WakeLocked()
 		}
@@ -221,27 +229,27 @@ func (w *Player) takeDown() {
 	w.gaps = nil
 
 	for _, k := range w.Contenders {
-		openGate(&k.Gate)
+		openGate(&k.UnlockGate)
 		if k.Cancel != nil {
 			k.Cancel()
 		}
 	}
 	w.mu.Unlock()
 
-	if w.end != nil {
-		w.end()
+	if w.endLock != nil {
+		w.endLock()
 		synctest.Wait()
 	}
 	if w.Lock.Lenient {
 		// It may be cleaning up, and a request to a client that has been closed is
 		// never answered. The end of its session wakes the goroutines that wait.
 		for range 2 {
-			w.rest()
+			w.letMinutesPass()
 			for _, c := range w.Clients {
 				w.Srv.Expire(c.Conn.SessionID())
 			}
 		}
-		w.rest()
+		w.letMinutesPass()
 	}
 
 	for _, c := range w.Clients {
@@ -252,12 +260,12 @@ func (w *Player) takeDown() {
 	w.Srv.Close()
 }
 
-// rest lets five minutes pass after the end of a schedule; less if a lock polls, because its requests take real time.
-func (w *Player) rest() {
+// letMinutesPass lets five minutes pass after a schedule; less if a lock polls, because its requests take real time.
+func (w *Player) letMinutesPass() {
 	over := time.After(5 * patience)
 	for range 300 { // more requests than a lock needs to clean up
 		select {
-		case <-w.stir:
+		case <-w.activity:
 		case <-over:
 			return
 		}

@@ -12,22 +12,49 @@ import (
 // A search needs two hashes. The state is what can be seen at an instant; a search counts the states. The situation is
 // all that the rest of a schedule depends on; a search with Merge goes on from each situation once.
 
-// situationLocked is the hash of the situation: two schedules that come to one go on alike. How a client goes on
-// depends on its past: the packets that it has sent and received, and their times. Its memory need not be read, as
-// long as clients share none.
-func (w *Player) situationLocked() uint64 {
+// stateHashLocked is the hash of the state.
+func (w *Player) stateHashLocked() uint64 {
+	var b strings.Builder
+	for _, c := range w.Clients {
+		fmt.Fprintf(&b, "%s %x %v %v %v", c.Name, uint64(c.received), c.Stopped, c.Line.Broken, c.Expired)
+		for _, p := range c.Line.Up {
+			fmt.Fprintf(&b, " >%d%s", p.Op, p.Path)
+		}
+		for _, p := range c.Line.Down {
+			fmt.Fprintf(&b, " <%d%s%d%s", p.Op, p.Path, p.Err, p.Made)
+		}
+	}
+
+	for _, k := range w.Contenders {
+		fmt.Fprintf(&b, " %s %s %v", k.Name, k.State, k.results)
+	}
+	for _, dir := range []string{path.Dir(w.lockPath()), w.lockPath()} {
+		fmt.Fprint(&b, w.Srv.Children(dir))
+	}
+	for _, watch := range w.Srv.Watches() {
+		fmt.Fprint(&b, watch.Path, watch.Children, w.OwnerLocked(watch.Session))
+	}
+	fmt.Fprint(&b, w.FaultCount)
+	var d digest
+	d.addTexts(b.String())
+	return uint64(d)
+}
+
+// situationHashLocked is the hash of the situation: two schedules that come to one go on alike. How a client goes on
+// depends on its past, the packets that it has sent and received and their times, as long as clients share no memory.
+func (w *Player) situationHashLocked() uint64 {
 	var d digest
 	d.addFlags(w.Run.Facts.OrphanCreate, w.Run.Facts.OrphanDelete)
-	d.add(uint64(w.Happened), uint64(w.Idle), uint64(time.Since(w.Start)))
+	d.add(uint64(w.FaultCount), uint64(w.Idle), uint64(time.Since(w.Start)))
 
 	for _, c := range w.Clients {
 		l := c.Line
-		d.add(uint64(c.past))
-		d.addFlags(c.Expired, c.connecting != nil, c.Dialing != nil, c.Stopped, c.stalled, c.faulted, c.refuse, c.gone, c.behind)
-		d.addFlags(l.Broken, l.ServerEnd)
+		d.add(uint64(c.logDigest))
+		d.addFlags(c.Expired, c.lostGate != nil, c.DialGate != nil, c.Stopped, c.stalled)
+		d.addFlags(c.faulted, c.refuseNext, c.closed, c.behind, l.Broken, l.ServerEnd)
 		d.add(uint64(len(l.Up)))
 		for _, p := range l.Down {
-			d.add(uint64(p.rest))
+			d.add(uint64(p.replyDigest))
 			d.addTexts(p.Op.String() + p.Event.String() + Code(p.Err) + p.Path + p.Made)
 			d.addFlags(p.IsEvent, p.Watch, w.Run.Unordered)
 			d.addTexts(p.Names...)
@@ -36,15 +63,15 @@ func (w *Player) situationLocked() uint64 {
 
 	for _, k := range w.Contenders {
 		d.addTexts(k.State)
-		d.addFlags(k.Gate != nil, k.Cancel != nil, k.Ended, k.company, k.Lost, k.disturbed, k.checked)
-		d.add(uint64(k.depth), uint64(k.passed), uint64(k.looks))
-		d.addFlags(k.stripped, k.again, k.unsure)
+		d.addFlags(k.UnlockGate != nil, k.Cancel != nil, k.Ended, k.contended, k.Lost, k.disturbed, k.entryChecked)
+		d.add(uint64(k.depth), uint64(k.overtaken), uint64(k.looksLeft))
+		d.addFlags(k.nodeDeleted, k.unlocksAgain, k.mayStillHold)
 	}
 
 	w.addTree(&d, path.Dir(w.lockPath()))
-	for _, x := range w.Srv.Watches() {
-		d.addTexts(x.Path + w.OwnerLocked(x.Session))
-		d.addFlags(x.Children, x.Persistent, x.Recursive)
+	for _, watch := range w.Srv.Watches() {
+		d.addTexts(watch.Path + w.OwnerLocked(watch.Session))
+		d.addFlags(watch.Children, watch.Persistent, watch.Recursive)
 	}
 	return uint64(d)
 }
@@ -57,12 +84,12 @@ func (w *Player) addTree(d *digest, at string) {
 	}
 	d.addTexts(at)
 	d.addOrigin(w.origins[at])
-	d.add(uint64(w.births[at]))
+	d.add(uint64(w.childrenMade[at]))
 	d.addStat(node.Stat)
 	if node.Stat.EphemeralOwner != 0 {
 		d.addTexts(w.OwnerLocked(node.Stat.EphemeralOwner))
 	}
-	d.addFlags(node.Stat.Czxid > w.token, node.Container)
+	d.addFlags(node.Stat.Czxid > w.highestToken, node.Container)
 	for _, name := range w.Srv.Children(at) {
 		w.addTree(d, path.Join(at, name))
 	}
@@ -70,51 +97,51 @@ func (w *Player) addTree(d *digest, at string) {
 
 // remember adds an entry of the log to the client's past.
 func (c *Client) remember(e Entry) {
-	c.past.add(uint64(e.At))
-	c.past.addTexts(e.Kind, e.Op, e.Path, e.Made, e.Err, e.Text.String())
-	c.past.addFlags(e.Watch)
-	c.past.addTexts(e.Names...)
+	c.logDigest.add(uint64(e.At))
+	c.logDigest.addTexts(e.Kind, e.Op, e.Path, e.Made, e.Err, e.Text.String())
+	c.logDigest.addFlags(e.Watch)
+	c.logDigest.addTexts(e.Names...)
 }
 
 // An origin says which request of which client made a node, and which changed it last. What a client writes follows
 // from its past, so the origin stands for the data, even where a lock draws a part of that at random, and for the zxid.
 type origin struct{ made, changed digest }
 
-// noteReplyLocked keeps the origins up to date, and adds to p.rest what a reply has besides the fields of an Entry.
+// noteReplyLocked keeps the origins up to date, and p.replyDigest: what a reply has besides the fields of an Entry.
 func (w *Player) noteReplyLocked(c *Client, p *Frame) {
-	c.carried++
+	c.answered++
 	if p.Err != jute.OK {
 		return
 	}
-	mark := digest(c.Index) // of this request
-	mark.add(uint64(c.carried))
+	request := digest(c.Index) // identifies the request that is answered
+	request.add(uint64(c.answered))
 	switch p.Op {
 	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer:
-		w.noteMadeLocked(p.Made, mark)
-		w.born[p.Made] = p.zxid
+		w.noteMadeLocked(p.Made, request)
+		w.czxids[p.Made] = p.zxid
 	case jute.OpSetData:
-		w.origins[p.Path] = origin{w.origins[p.Path].made, mark}
+		w.origins[p.Path] = origin{w.origins[p.Path].made, request}
 	case jute.OpMulti:
-		if p.kindOf() != jute.OpCreate { // any of the nodes may have changed
+		if p.mainOp() != jute.OpCreate { // any of the nodes may have changed
 			for node := range w.origins {
-				w.origins[node] = origin{mark, mark}
+				w.origins[node] = origin{request, request}
 			}
 		} else if p.Made != "" {
-			w.noteMadeLocked(p.Made, mark)
+			w.noteMadeLocked(p.Made, request)
 			parent, _ := w.Srv.Node(path.Dir(p.Made))
-			p.rest.add(uint64(parent.Stat.NumChildren))
+			p.replyDigest.add(uint64(parent.Stat.NumChildren))
 		}
 	case jute.OpGetData, jute.OpGetChildren2, jute.OpExists:
-		p.rest.addOrigin(w.origins[p.Path])
-		p.rest.addStat(statOf(p))
+		p.replyDigest.addOrigin(w.origins[p.Path])
+		p.replyDigest.addStat(statOf(p))
 	}
 }
 
-// noteMadeLocked notes the origin of a node that has been made.
-func (w *Player) noteMadeLocked(node string, mark digest) {
-	w.origins[node] = origin{mark, mark}
-	w.births[path.Dir(node)]++
-	w.births[node] = 0
+// noteMadeLocked notes the origin of a node that a request has made.
+func (w *Player) noteMadeLocked(node string, request digest) {
+	w.origins[node] = origin{request, request}
+	w.childrenMade[path.Dir(node)]++
+	w.childrenMade[node] = 0
 }
 
 // statOf is the Stat of a reply that has one.
@@ -131,37 +158,6 @@ func statOf(p *Frame) (stat jute.Stat) {
 	return stat
 }
 
-func (w *Player) hashLocked() uint64 {
-	var b strings.Builder
-	for _, c := range w.Clients {
-		fmt.Fprintf(&b, "%s %x %v %v %v", c.Name, c.history, c.Stopped, c.Line.Broken, c.Expired)
-		for _, p := range c.Line.Up {
-			fmt.Fprintf(&b, " >%d%s", p.Op, p.Path)
-		}
-		for _, p := range c.Line.Down {
-			fmt.Fprintf(&b, " <%d%s%d%s", p.Op, p.Path, p.Err, p.Made)
-		}
-	}
-
-	for _, k := range w.Contenders {
-		fmt.Fprintf(&b, " %s %s %v", k.Name, k.State, k.results)
-	}
-	for _, dir := range []string{path.Dir(w.lockPath()), w.lockPath()} {
-		fmt.Fprint(&b, w.Srv.Children(dir))
-	}
-	for _, x := range w.Srv.Watches() {
-		fmt.Fprint(&b, x.Path, x.Children, w.OwnerLocked(x.Session))
-	}
-	fmt.Fprint(&b, w.Happened)
-	return hashText(b.String())
-}
-
-func hashText(s string) uint64 {
-	var d digest
-	d.addTexts(s)
-	return uint64(d)
-}
-
 // A digest is a hash of all that has been added to it.
 type digest uint64
 
@@ -176,7 +172,7 @@ func (d *digest) add(numbers ...uint64) {
 
 func (d *digest) addTexts(texts ...string) {
 	for _, s := range texts {
-		h := uint64(14695981039346656037) // FNV-1a
+		h := uint64(14695981039346656037) // the hash FNV-1a begins with this number, and multiplies by the other one
 		for i := range len(s) {
 			h = (h ^ uint64(s[i])) * 1099511628211
 		}

@@ -21,17 +21,16 @@ type Trace struct {
 	// explorer goes on by itself: it takes the first action that is not a fault, in the order of the clients' names,
 	// the client that acted last before all others.
 	Choices []string `json:"choices"`
-	// Widths are how many actions were possible at each of the choices. A
-	// replay at which there are more or fewer is an error.
+	// Widths are how many actions were possible at each of the choices. Another number in a replay is an error.
 	Widths    []int       `json:"widths"`
 	Violation *Violation  `json:"violation,omitempty"`
 	Known     []i18n.Text `json:"known,omitempty"` // names
 	Results   []i18n.Text `json:"results"`
 	Log       []Entry     `json:"log"`
 
-	needed int      // how many choices a replay needs; after them the explorer would choose the same by itself
-	acts   []string // all actions, with those that had no alternative
-	chosen []bool   // which of acts had one: the choices
+	needed   int      // how many choices a replay needs; after them the explorer would choose the same by itself
+	actions  []string // all of them, with those that had no alternative
+	isChoice []bool   // which of the actions had one
 }
 
 // String returns a trace as text for people.
@@ -60,23 +59,24 @@ func (tr *Trace) Steps() i18n.Text {
 
 func (tr *Trace) steps(l i18n.Language, between string) string {
 	var b strings.Builder
-	if len(tr.acts) == 0 { // the trace was read, and not played
+	if len(tr.actions) == 0 { // the trace was read, and not played
 		for i, c := range tr.Choices {
 			fmt.Fprintf(&b, "  %2d. %s\n", i+1, c)
 		}
 		return b.String()
 	}
-	n := 0
-	for i, act := range tr.acts {
-		prefix := "   "
-		if tr.chosen[i] && n < len(tr.Choices) {
-			n++
-			prefix = fmt.Sprintf("%2d.", n)
+
+	const indent, width = 22, 110 // the columns before the effects of an action, and of a line
+	choices := 0                  // so far
+	for i, action := range tr.actions {
+		number := "   "
+		if tr.isChoice[i] && choices < len(tr.Choices) {
+			choices++
+			number = fmt.Sprintf("%2d.", choices)
 		}
-		const indent, width = 22, 110 // the columns before the effects of an action, and of a line
-		line := fmt.Sprintf("  %s %-15s ", prefix, act)
-		who, _, _ := strings.Cut(act, ": ")
-		for j, text := range tr.caused(i+1, who) {
+		line := fmt.Sprintf("  %s %-15s ", number, action)
+		who, _, _ := strings.Cut(action, ": ")
+		for j, text := range tr.effects(i+1, who) {
 			what := text.In(l)
 			if j > 0 && i18n.Wide(line)+i18n.Wide(what) > width {
 				b.WriteString(line + "\n")
@@ -91,20 +91,19 @@ func (tr *Trace) steps(l i18n.Language, between string) string {
 	return b.String()
 }
 
-// Whole are all choices of the schedule, also those that Cut has left out: for a player that stops
-// after the last choice.
+// Whole are all choices of the schedule, also those that Cut has left out.
 func (tr *Trace) Whole() (choices []string) {
-	for i, act := range tr.acts {
-		if tr.chosen[i] {
-			choices = append(choices, act)
+	for i, action := range tr.actions {
+		if tr.isChoice[i] {
+			choices = append(choices, action)
 		}
 	}
 	return choices
 }
 
-// caused returns the effects of an action: the requests that the server has carried
+// effects returns what an action has caused: the requests that the server has carried
 // out, with their answers, the events that have arrived, and the contenders' states.
-func (tr *Trace) caused(point int, who string) (list []i18n.Text) {
+func (tr *Trace) effects(point int, who string) (list []i18n.Text) {
 	for i, e := range tr.Log {
 		if e.Point != point {
 			continue
@@ -167,8 +166,9 @@ var errorsZh = map[string]string{Code(jute.ErrNoNode): "节点不存在", Code(j
 // briefName is the last part of a path, without the middle of a random name.
 func briefName(p string) string {
 	name := path.Base(p)
-	if n := len(name); n > 26 { // it has a random part, between a prefix and a number of ten digits
-		name = name[:8] + "…" + name[n-10:]
+	const plain, prefix, digits = 26, 8, 10 // the longest name without a random part; what is shown of one with it
+	if n := len(name); n > plain {
+		name = name[:prefix] + "…" + name[n-digits:]
 	}
 	return name
 }
@@ -237,8 +237,9 @@ func TraceOf(w World, r *Run) *Trace {
 	w.Name = w.Lock.Name
 	tr := &Trace{World: w, Choices: []string{}, Widths: []int{}, Violation: r.Violation, Known: r.Known, Results: r.Results, Log: r.Log}
 	for _, p := range r.Points {
-		tr.acts, tr.chosen = append(tr.acts, p.choice()), append(tr.chosen, len(p.Enabled) > 1)
-		if len(p.Enabled) == 1 {
+		isChoice := len(p.Enabled) > 1
+		tr.actions, tr.isChoice = append(tr.actions, p.choice()), append(tr.isChoice, isChoice)
+		if !isChoice {
 			continue
 		}
 		tr.Choices = append(tr.Choices, p.choice())

@@ -68,27 +68,32 @@ func (k Kind) Text() i18n.Text { return i18n.Text(k) }
 // Violate is ViolateLocked for a caller that does not have mu.
 func (w *Player) Violate(v Violation) { w.Do(func() { w.ViolateLocked(v) }) }
 
+// reportLocked is ViolateLocked with the parts of a Violation. who is "" if several contenders take part in it.
+func (w *Player) reportLocked(kind Kind, who, format string, args ...any) {
+	w.ViolateLocked(Violation{Kind: kind, Who: who, What: i18n.Textf(format, args...)})
+}
+
 // ViolateLocked notes a violation. The first one ends the schedule, also if the lock is known for it.
 func (w *Player) ViolateLocked(v Violation) {
-	r := w.Run
-	if w.free || slices.Contains(w.Lock.Ignore, v.Kind) {
+	if w.gatesOpen || slices.Contains(w.Lock.Ignore, v.Kind) {
 		return
 	}
+	run := w.Run
 	var known i18n.Text
-	if i := slices.IndexFunc(w.Lock.Known, func(k Known) bool { return k.Match(v, r.Facts) }); i >= 0 {
+	if i := slices.IndexFunc(w.Lock.Known, func(k Known) bool { return k.Match(v, run.Facts) }); i >= 0 {
 		known = w.Lock.Known[i].Name
 	}
+
 	w.Camera.Violation(v, known.String())
 	switch {
-	case r.over || r.Violation != nil:
-		return
+	case run.over || run.Violation != nil: // what comes later follows from it
 	case known.String() != "":
 		w.knownLocked(known, v)
-		r.over = true // what comes later follows from it
-		return
+		run.over = true
+	default:
+		run.Violation = &v
+		w.NoteLocked(v.Who, v.Text())
 	}
-	r.Violation = &v
-	w.LogLocked(Entry{Who: v.Who, Kind: "note", Text: v.Text()})
 }
 
 // knownLocked notes a violation that the lock is known for, under the name of its Known.
@@ -96,6 +101,6 @@ func (w *Player) knownLocked(name i18n.Text, v Violation) {
 	w.Camera.Violation(v, name.String())
 	if !slices.Contains(w.Run.Known, name) {
 		w.Run.Known = append(w.Run.Known, name)
-		w.LogLocked(Entry{Who: v.Who, Kind: "note", Text: i18n.Textf("known: %s", v.Text())})
+		w.NoteLocked(v.Who, i18n.Textf("known: %s", v.Text()))
 	}
 }

@@ -11,8 +11,7 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// A Lock is one contender for a lock, used by one goroutine at a time.
-// TryLock may return errors.ErrUnsupported if no script calls it.
+// A Lock is one contender for a lock, used by one goroutine at a time. TryLock may be unsupported if no script calls it.
 type Lock interface {
 	Lock(ctx context.Context) error
 	TryLock(ctx context.Context) (bool, error)
@@ -117,8 +116,7 @@ const (
 	LockOp    Op = "lock"
 	TryLockOp Op = "trylock"
 	UnlockOp  Op = "unlock"
-	// RelockOp is Lock without an Unlock before, by a holder whose session has ended. It is
-	// left out unless that has happened.
+	// RelockOp is Lock without an Unlock before, by a holder whose session has ended; otherwise it is left out.
 	RelockOp Op = "relock"
 )
 
@@ -178,8 +176,7 @@ type World struct {
 	Sequence    int32 `json:"sequence,omitempty"` // the number of the next node in the queue
 	// Ensemble: the client knows three servers, not one. It connects to the next one at once, and keeps what it has not sent.
 	Ensemble bool `json:"ensemble,omitempty"`
-	// Behind: after each new connection, and until the client syncs or writes, its server does not have what was made
-	// after the client's newest answer.
+	// Behind: after each new connection, until the client syncs or writes, its server has nothing newer than its answers.
 	Behind bool `json:"behind,omitempty"`
 	// Kinds are the kinds of fault that may happen, Faults is how many may happen in one schedule, all kinds together, and
 	// Each is how many of one kind; 0: as many as Faults says.
@@ -187,7 +184,7 @@ type World struct {
 	Faults int     `json:"faults,omitempty"`
 	Each   int     `json:"each,omitempty"`
 
-	Tagged bool `json:"-"` // see log.go
+	Tagged bool `json:"-"` // each contender of a client has a path of its own to the lock: tag.go
 }
 
 var Strangers = []string{"a-stranger", "lockfile-0000000000", "lock", "reader-0000000000", "writers-0000000000"} // of World.Stranger

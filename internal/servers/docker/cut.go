@@ -41,8 +41,7 @@ func (n *Node) MuteToClients(ctx context.Context) error {
 	return n.iptables(ctx, "-A", "OUTPUT", "-p", "tcp", "--sport", "2181", "-j", "DROP")
 }
 
-// Heal ends what Deafen, DeafenToClients and MuteToClients have begun. For a
-// node that does not run there is nothing to end.
+// Heal ends what Deafen, DeafenToClients and MuteToClients have begun. A node that does not run has nothing to end.
 func (n *Node) Heal(ctx context.Context) error {
 	if n.sandbox == "" {
 		return nil

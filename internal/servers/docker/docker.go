@@ -24,8 +24,7 @@ import (
 
 const (
 	defaultImage = "zookeeper:3.9" // the official one
-	// ownerLabel holds the number of the process that started a container, so
-	// that a later process can remove what a killed one has left.
+	// ownerLabel holds the number of the process that started a container: a later one removes what a killed one has left.
 	ownerLabel = "zklock.owner"
 
 	daemonTimeout = 30 * time.Second // for the daemon to answer
