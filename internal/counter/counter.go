@@ -26,17 +26,12 @@ import (
 
 // A Lock is one of the locks that are compared.
 type Lock struct {
-	Name string
-	// What it is, in a sentence for the pages.
-	What i18n.Text
-	// System is what it runs on; "" is ZooKeeper.
-	System string
-	// Article has article A's times, by the number of threads.
-	Article map[int]time.Duration
-	// Unsafe is empty for a lock. Of a yardstick, which is not one, it says what that does in place of excluding.
-	Unsafe i18n.Text
-	// Formula predicts the requests. The zero Formula predicts nothing.
-	Formula Formula
+	Name    string
+	What    i18n.Text             // it is, in a sentence for the pages
+	System  string                // that it runs on; "": ZooKeeper
+	Article map[int]time.Duration // article A's times, by the number of threads
+	Unsafe  i18n.Text             // of a yardstick, which is not a lock: what it does in place of excluding; "": it is a lock
+	Formula Formula               // predicts the requests; the zero Formula predicts nothing
 }
 
 // A Formula predicts the requests of N contenders that lock once each, and all queue before the first one unlocks.

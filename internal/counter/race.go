@@ -30,14 +30,11 @@ type Race struct {
 	Step       func()        // called after each Unlock, by the contender; may be nil
 	// Leave makes contenders return that do not return when their context ends; may be nil.
 	Leave func()
-	// Work is done while the lock is held, besides counting; may be nil.
-	Work func(contender int) error
-	// Sent counts the requests so far, which go to Run.Requests; nil: they are not counted.
-	Sent func() int64
-	// Stock says that the lock itself counts, on its server: Lock excludes no other contender.
-	Stock bool
+	Work  func(contender int) error // done while the lock is held, besides counting; may be nil
+	Sent  func() int64              // counts the requests so far, which go to Run.Requests; nil: they are not counted
+	Stock bool                      // the lock itself counts, on its server: Lock excludes no other contender
 
-	num     int          // guarded by the lock under test, and by nothing else; 0 of a stock
+	num     int          // the counter; guarded by the lock under test, and by nothing else; 0 of a stock
 	inside  atomic.Int32 // holders at this moment
 	held    atomic.Int32 // how many times the lock has been held
 	overlap atomic.Bool  // there were two holders at once
@@ -67,9 +64,7 @@ type CannotRun struct{ Why error }
 func (e CannotRun) Error() string { return e.Unwrap().Error() }
 
 // Unwrap returns the error in both languages.
-func (e CannotRun) Unwrap() error {
-	return i18n.Errorf("cannot run: %w", e.Why)
-}
+func (e CannotRun) Unwrap() error { return i18n.Errorf("cannot run: %w", e.Why) }
 
 // returnTimeout is the time that a contender may take to return from Lock or Unlock after the end of the race.
 const returnTimeout = 30 * time.Second

@@ -41,16 +41,12 @@ const (
 // gives up. Runs alone would not show that: in a run the holder leaves at once and no waiter gives up.
 type Trial struct {
 	Contenders []Contender
-	// Close ends the session of the contender Closed.
-	Close func() error
-	// Alive returns how much has crossed the wire so far, and whether an answer is due.
-	Alive func() (traffic int64, due bool)
+	Close      func() error                           // ends the session of the contender Closed
+	Alive      func() (traffic int64, answerDue bool) // traffic is how much has crossed the wire so far
 	// NeverGivesUp says that no waiter of this lock gives up when its context ends: Impatient does not take part.
 	NeverGivesUp bool
-	// Hold is how much longer the holder keeps the lock when all have asked for it.
-	Hold time.Duration
-	// BeforeUnlock is called when the holder is about to unlock; may be nil.
-	BeforeUnlock func() error
+	Hold         time.Duration // how much longer the holder keeps the lock when all have asked for it
+	BeforeUnlock func() error  // called when the holder is about to unlock; may be nil
 
 	ctx      context.Context
 	outcomes chan outcome
@@ -194,7 +190,7 @@ func (t *Trial) awaitCalm(polls int) error {
 			return context.Cause(t.ctx)
 		}
 		calm++
-		if traffic, due := t.Alive(); traffic != seen || due {
+		if traffic, answerDue := t.Alive(); traffic != seen || answerDue {
 			seen, calm = traffic, 0
 		}
 	}

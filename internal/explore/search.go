@@ -20,8 +20,8 @@ type Search struct {
 	Seed  uint64        // if it is not 0, the search is random: Limit schedules, or as many as fit into For
 	Depth int           // of a random schedule, the number of changes of priority, as in PCT; 0: each action is drawn
 	Count bool          // counts the different states, too; it takes memory for each of them
-	// Actions ends the search after this number of actions in all schedules, for locks that poll; 0: no limit.
-	Actions int
+
+	Actions int // ends the search after this number of actions in all schedules, for locks that poll; 0: no limit
 	// Merge goes through a situation once, however it came about. The search plays fewer schedules, and keeps a number
 	// for each situation. It is left out where clients share memory: with Subject.Begin and World.Shared.
 	Merge    bool

@@ -57,13 +57,14 @@ const maxRepeated = 6 // steps of which a repetition may consist
 func cutRepeats(steps []Step) (cut []Step) {
 	for i := 0; i < len(steps); i++ {
 		cut = append(cut, steps[i])
-		for n := 1; n <= maxRepeated && 3*n <= i+1; n++ { // do the last n steps repeat themselves?
-			start, end := i+1-3*n, i+1
+		behind := i + 1
+		for n := 1; n <= maxRepeated && 3*n <= behind; n++ { // are the last 3*n steps three times the same n?
+			start, end := behind-3*n, behind
 			for end < len(steps) && steps[end].like(steps[end-n]) {
 				end++
 			}
-			more := end - i - 1 // steps after the third time
-			if more > 1 && slices.EqualFunc(steps[start:start+2*n], steps[start+n:i+1], Step.like) {
+			more := end - behind // steps after the third time
+			if more > 1 && slices.EqualFunc(steps[start:start+2*n], steps[start+n:behind], Step.like) {
 				cut = append(cut, Note(i18n.Textf("… %d more", more), steps[start].From))
 				i = end - 1
 				break
@@ -159,19 +160,17 @@ var (
 // note is not drawn. Holders are the clients that hold the lock, or go on as if they do.
 func noteStep(e player.Entry, holders []string, before []Step) Step {
 	full := i18n.Both(strings.TrimPrefix(e.Text.String(), "known: "), strings.TrimPrefix(e.Text.In(i18n.Chinese), "出现已知问题："))
-	headEn, detailsEn, _ := strings.Cut(full.String(), ": ")
-	headZh, detailsZh, _ := strings.Cut(full.In(i18n.Chinese), "：")
-	head, details := i18n.Both(headEn, headZh), i18n.Both(detailsEn, detailsZh) // before the first colon, and behind it
+	head, details := cutAtColon(full)
+	kind := player.Kind(head.String()) // if the note is a violation
+	if slices.Contains(player.Kinds, kind) {
+		full = details
+	}
 	var last Step
 	if len(before) > 0 {
 		last = before[len(before)-1]
 	}
 
 	over, text := []string{cmp.Or(strings.TrimPrefix(e.Who, "server"), "S")}, head
-	kind := player.Kind(head.String())
-	if slices.Contains(player.Kinds, kind) {
-		full = details
-	}
 	words, known := museumWords[head.String()]
 	switch {
 	case kind == player.TwoHolders || kind == player.Outlived:
@@ -183,7 +182,8 @@ func noteStep(e player.Entry, holders []string, before []Step) Step {
 	case known:
 		text = words
 	case !noMermaid.MatchString(full.String()):
-		text = i18n.Both(secondsOver.ReplaceAllString(full.String(), "${1}s"), secondsOver.ReplaceAllString(full.In(i18n.Chinese), "${1}s"))
+		wholeSeconds := func(s string) string { return secondsOver.ReplaceAllString(s, "${1}s") }
+		text = i18n.Both(wholeSeconds(full.String()), wholeSeconds(full.In(i18n.Chinese)))
 	}
 	text = i18n.Both(strings.ReplaceAll(text.String(), ";", ","), text.In(i18n.Chinese))
 	step := Note(text, over...)
@@ -191,6 +191,13 @@ func noteStep(e player.Entry, holders []string, before []Step) Step {
 		return Step{}
 	}
 	return step
+}
+
+// cutAtColon returns what is before the first colon of a text, and what is behind it.
+func cutAtColon(text i18n.Text) (head, details i18n.Text) {
+	headEn, detailsEn, _ := strings.Cut(text.String(), ": ")
+	headZh, detailsZh, _ := strings.Cut(text.In(i18n.Chinese), "：")
+	return i18n.Both(headEn, headZh), i18n.Both(detailsEn, detailsZh)
 }
 
 func clientText(name string) i18n.Text { return i18n.Textf("client %s", name) }

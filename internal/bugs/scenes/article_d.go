@@ -10,6 +10,7 @@ import (
 )
 
 // The bugs of article D's three versions: D1 to D5 of the first, D6 to D10 of the second, and the others of the third.
+// The locks and worlds with a name, such as queue, deep and oneFault, are in worlds.go.
 var articleD = []Bug{
 	{
 		ID: "D1", Step: step3, Cure: predecessor,

@@ -2,6 +2,7 @@ package scenes
 
 import "example.com/zklock/internal/explore/player"
 
+// The bugs of article E: a holder that was paused writes late to the stock, the resource (stock.go).
 var articleE = []Bug{
 	{
 		ID: "E1", Step: step5, Cure: (&stock{fenced: true}).under(timeout),

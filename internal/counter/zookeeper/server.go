@@ -26,10 +26,9 @@ type Settings struct {
 	Say   func(i18n.Text) // tells the user what is being done
 	Work  func(int) error // what a contender does while it holds the lock; nil: it counts, and no more
 	Step  func()          // what it does when it has released the lock; nil: nothing
-	// Program plays long holds in a process of its own; see [PlayHold]. "": they are not played.
-	Program string
-	// Processes is how many processes contend for the same locks, all with these flags; 0: this one is alone.
-	Processes int
+
+	Program   string // plays long holds in a process of its own: PlayHold; "": they are not played
+	Processes int    // how many contend for the same locks, all with the same Flags; 0: this one is alone
 	Flags     string
 }
 

@@ -41,33 +41,33 @@ const (
 	neverAgain  = "an owner that has lost the lock cannot lock again"
 )
 
-// The bugs of odd.
+// The bugs of oddLock.
 const (
-	ignoresEnd = "the end of the session is ignored"
-	panics     = "panics when it is overtaken"
-	watches    = "a watch too many"
-	starts     = "a goroutine too many"
+	ignoresSessionEnd = "the end of the session is ignored"
+	panicsIfOvertaken = "panics when it is overtaken"
+	watchTooMany      = "a watch too many"
+	goroutineTooMany  = "a goroutine too many"
 )
 
-// odd is a lock of package broken. If bug is one of the constants above, it has that bug as well.
-type odd struct {
+// oddLock is a lock of package broken. If bug is one of the constants above, it has that bug as well.
+type oddLock struct {
 	steps.Plain
 	bug  string
 	conn *zk.Conn
 	path string
 }
 
-func (l odd) Lock() error {
-	if l.bug == starts {
+func (l oddLock) Lock() error {
+	if l.bug == goroutineTooMany {
 		go func() { <-make(chan int) }()
 	}
 	err := l.Plain.Lock()
 	switch {
-	case l.bug == watches && err == nil:
+	case l.bug == watchTooMany && err == nil:
 		l.conn.ExistsW(l.path)
-	case l.bug == panics && errors.Is(err, zk.ErrNoNode):
+	case l.bug == panicsIfOvertaken && errors.Is(err, zk.ErrNoNode):
 		panic("not in the list")
-	case l.bug == ignoresEnd && errors.Is(err, zk.ErrSessionExpired):
+	case l.bug == ignoresSessionEnd && errors.Is(err, zk.ErrSessionExpired):
 		select {}
 	}
 	return err
@@ -80,8 +80,8 @@ func brokenSubject(bug string) player.Subject {
 		s.Name = bug
 		return s.Wrapped(func(l player.Lock, _ *zk.Conn, _, _ string) player.Lock { return &reentrantBug{lock: l, bug: bug} })
 	}
-	s := steps.OfPlain(bug, func(conn *zk.Conn, path string) odd {
-		return odd{Plain: broken.New(bug, conn, path), bug: bug, conn: conn, path: path}
+	s := steps.OfPlain(bug, func(conn *zk.Conn, path string) oddLock {
+		return oddLock{Plain: broken.New(bug, conn, path), bug: bug, conn: conn, path: path}
 	}, broken.ErrNotLocked)
 	s.Queue, s.Known = true, []player.Known{steps.LostReply}
 	return s
@@ -177,9 +177,9 @@ func TestAReplayFailsWhileTheBugHappens(t *testing.T) {
 func TestTheReductionLosesNothing(t *testing.T) {
 	testenv.NotRaced(t, "its schedules are ten times as slow")
 	for _, bug := range slices.Sorted(maps.Keys(bugs)) {
-		compare(t, player.World{Lock: brokenSubject(bug), Stranger: true})
+		compareReductions(t, player.World{Lock: brokenSubject(bug), Stranger: true})
 		if testenv.AtLength() {
-			compare(t, player.World{Lock: brokenSubject(bug), Stranger: true, Kinds: []player.Fault{player.LoseReply}, Faults: 1})
+			compareReductions(t, player.World{Lock: brokenSubject(bug), Stranger: true, Kinds: []player.Fault{player.LoseReply}, Faults: 1})
 		}
 	}
 	subjects := []player.Subject{steps.Predecessor()}
@@ -189,26 +189,26 @@ func TestTheReductionLosesNothing(t *testing.T) {
 	for _, s := range subjects {
 		faultKinds := []player.Fault{player.LoseRequest, player.LoseReply, player.Cut}
 		if testenv.AtLength() {
-			compare(t, player.World{Lock: s, Packets: true})
+			compareReductions(t, player.World{Lock: s, Packets: true})
 			faultKinds = append(faultKinds, player.Expire, player.Stop, player.Stall)
 		}
 		for _, f := range faultKinds {
-			compare(t, player.World{Lock: s, Kinds: []player.Fault{f}, Faults: 1})
+			compareReductions(t, player.World{Lock: s, Kinds: []player.Fault{f}, Faults: 1})
 		}
 	}
 
 	lock, unlock := player.LockOp, player.UnlockOp
 	again := [][]player.Op{{lock, unlock, lock, unlock}, {lock, unlock}} // the second create counts the children
-	compare(t, player.World{Lock: steps.Zklock(), Scripts: again})
+	compareReductions(t, player.World{Lock: steps.Zklock(), Scripts: again})
 	if testenv.AtLength() {
 		for _, f := range []player.Fault{player.Cut, player.LoseRequest, player.EndContext, player.Stop} {
-			compare(t, player.World{Lock: steps.Zklock(), Kinds: []player.Fault{f}, Faults: 1})
+			compareReductions(t, player.World{Lock: steps.Zklock(), Kinds: []player.Fault{f}, Faults: 1})
 		}
 	}
 }
 
-// compare compares the reduced searches through a world with the whole one.
-func compare(t *testing.T, w player.World) {
+// compareReductions compares the reduced searches through a world with the whole one.
+func compareReductions(t *testing.T, w player.World) {
 	t.Run(fmt.Sprint(w.Lock.Name, w.Packets, w.Kinds), func(t *testing.T) {
 		whole := explore.Explore(t, w, explore.Search{Whole: true, Count: true, All: true})
 		require.True(t, whole.Complete)

@@ -43,21 +43,21 @@ func TestDefectsOfZklock(t *testing.T) {
 		t.Run(d.Name, func(t *testing.T) {
 			d.World.Lock = steps.Zklock()
 			switch *planted {
-			case "": // this is not the process that findIn starts
+			case "": // this is not the process that findInAnotherProcess starts
 				require.Contains(t, string(pageText), "| "+d.Name+" |", "the page has no such line")
-				texts := d.plant(t)
+				texts := d.textsWithDefect(t)
 				if testenv.AtLength() {
-					d.findIn(t, texts)
+					d.findInAnotherProcess(t, texts)
 				}
 			case d.Name:
-				d.find(t)
+				d.findHere(t)
 			}
 		})
 	}
 }
 
-// find looks for the defect, which this process has.
-func (d defect) find(t *testing.T) {
+// findHere looks for the defect, which the zklock of this process has.
+func (d defect) findHere(t *testing.T) {
 	r := explore.Explore(t, d.World, explore.Search{Merge: true})
 	require.NotNil(t, r.Found, "%v shows nothing", r)
 	kind, choices := r.Found.Violation.Kind, len(r.Found.Choices)
@@ -67,8 +67,8 @@ func (d defect) find(t *testing.T) {
 	fmt.Println(r.Found)
 }
 
-// plant returns the texts of the files of zklock that the defect changes, with the defect.
-func (d defect) plant(t *testing.T) map[string]string {
+// textsWithDefect returns the texts, with the defect, of the files of zklock that it changes; the key is the path.
+func (d defect) textsWithDefect(t *testing.T) map[string]string {
 	texts := make(map[string]string)
 	for _, c := range d.Changes {
 		file := testenv.Must(filepath.Abs(filepath.Join(root, "zklock", c.File)))(t)
@@ -82,8 +82,8 @@ func (d defect) plant(t *testing.T) map[string]string {
 	return texts
 }
 
-// findIn lets a process whose zklock has these texts look for the defect. Without them nothing is found.
-func (d defect) findIn(t *testing.T, texts map[string]string) {
+// findInAnotherProcess lets a process whose zklock has these texts look for the defect. Without them nothing is found.
+func (d defect) findInAnotherProcess(t *testing.T, texts map[string]string) {
 	began := time.Now()
 	right := explore.Explore(t, d.World, explore.Search{Merge: true, Limit: 300})
 	require.Nil(t, right.Found, "without the defect: %v", right.Found)

@@ -107,23 +107,24 @@ func TestTableOfThePage(t *testing.T) {
 	for _, s := range []player.Subject{
 		steps.Naive(), steps.Herd(), steps.Predecessor(), steps.Reentrant(), steps.Timeout(), steps.Zklock(),
 	} {
-		add := func(w player.World, slow bool, choices string, fault player.Fault) {
+		const quick, slow = false, true
+		add := func(w player.World, isSlow bool, choices string, fault player.Fault) {
 			w.Lock = s
 			columns := fmt.Sprintf("%s | %d | %s | %s", s.Name, w.Number(), choices, fault)
-			soon := !slow && (s.Name == "predecessor" || testenv.AtLanding())
+			endsSoon := !isSlow && (s.Name == "predecessor" || testenv.AtLanding())
 			r := row{columns: columns, World: w, Search: explore.Search{Count: true}, exact: !s.Timed}
-			r.play = *update || soon || testenv.AtLength()
+			r.play = *update || endsSoon || testenv.AtLength()
 			rows = append(rows, r)
 		}
-		add(player.World{}, false, "requests", "none")
-		add(player.World{Packets: true}, false, "packets", "none")
-		add(player.World{Contenders: 3}, true, "requests", "none")
+		add(player.World{}, quick, "requests", "none")
+		add(player.World{Packets: true}, quick, "packets", "none")
+		add(player.World{Contenders: 3}, slow, "requests", "none")
 		for _, f := range kindsOf(s) {
 			if f == player.Stall && s.Requeues {
 				continue // for a lock that looks at the clock, a Stall does what Expire does
 			}
-			slow := s.Timed || f == player.Stall || f == player.Stop
-			add(player.World{Kinds: []player.Fault{f}, Faults: 1, Ensemble: f == player.Stall}, slow, "requests", f)
+			isSlow := s.Timed || f == player.Stall || f == player.Stop
+			add(player.World{Kinds: []player.Fault{f}, Faults: 1, Ensemble: f == player.Stall}, isSlow, "requests", f)
 		}
 	}
 	holdTable(t, "<!-- the table: go test ./internal/explore/exploretest -run Table -explore.update -->\n",

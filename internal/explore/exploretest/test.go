@@ -62,7 +62,7 @@ func Plans(s player.Subject) []Plan {
 // fullPlans are the plans at a landing.
 func fullPlans(s player.Subject) (plans []Plan) {
 	kinds := kindsOf(s)
-	one := func(f player.Fault) []player.Fault { return []player.Fault{f} }
+	only := func(f player.Fault) []player.Fault { return []player.Fault{f} }
 	add := func(what string, w player.World, search explore.Search) {
 		w.Lock = s
 		if w.Faults > 0 && w.Kinds == nil {
@@ -70,20 +70,22 @@ func fullPlans(s player.Subject) (plans []Plan) {
 		}
 		plans = append(plans, Plan{What: what, World: w, Search: search})
 	}
-	complete, pct := explore.Search{}, explore.Search{Seed: 1, Limit: 300, Depth: 3}
+	complete := explore.Search{}
 	random := func(schedules int) explore.Search { return explore.Search{Seed: 1, Limit: schedules} }
+	byPriority := explore.Search{Seed: 1, Limit: 300, Depth: 3} // random, too: the priorities of the actors are drawn
 	// A lock that looks at the clock has many more schedules. If sessions end, or three contend, they are drawn.
 	completeUnlessTimed := complete
 	if s.Timed {
 		completeUnlessTimed = random(300)
 	}
+
 	lock, unlock, try := player.LockOp, player.UnlockOp, player.TryLockOp
 	again := [][]player.Op{{lock, unlock, lock, unlock}, {try, unlock, lock, unlock}}
 	oneTries := [][]player.Op{nil, {try, unlock}}
 
 	add("two contenders, every packet", player.World{Packets: true, Stranger: true}, complete)
 	add("two contenders that make the parents, random", player.World{Missing: true}, random(200))
-	add("two contenders, a stall, random", player.World{Kinds: one(player.Stall), Faults: 1, Ensemble: true}, random(300))
+	add("two contenders, a stall, random", player.World{Kinds: only(player.Stall), Faults: 1, Ensemble: true}, random(300))
 	add("two contenders that try, and lock again", player.World{Scripts: again, Stranger: true}, complete)
 	if s.Reentrant {
 		twice := [][]player.Op{{lock, lock, unlock, unlock}, {try, lock, unlock, unlock}}
@@ -103,21 +105,21 @@ func fullPlans(s player.Subject) (plans []Plan) {
 		case f == player.Expire, f == player.Stop:
 			search = completeUnlessTimed
 		}
-		add("two contenders, one fault: "+string(f), player.World{Kinds: one(f), Faults: 1, Stranger: true}, search)
+		add("two contenders, one fault: "+string(f), player.World{Kinds: only(f), Faults: 1, Stranger: true}, search)
 	}
 	add("one contender that tries, one fault", player.World{Contenders: 1, Scripts: again[1:], Faults: 1}, complete)
-	add("two contenders, one tries, one fault", player.World{Scripts: oneTries, Kinds: one(player.LoseReply), Faults: 1},
+	add("two contenders, one tries, one fault", player.World{Scripts: oneTries, Kinds: only(player.LoseReply), Faults: 1},
 		completeUnlessTimed)
 	add("three contenders, one tries", player.World{Contenders: 3, Scripts: oneTries}, completeUnlessTimed)
 	add("three contenders", player.World{Contenders: 3}, completeUnlessTimed)
 	add("three contenders, two faults, random", player.World{Contenders: 3, Faults: 2}, random(300))
-	add("three contenders that try, two faults, random", player.World{Contenders: 3, Scripts: again, Faults: 2}, pct)
+	add("three contenders that try, two faults, random", player.World{Contenders: 3, Scripts: again, Faults: 2}, byPriority)
 
 	// With goroutines of one client a schedule may not repeat: these are drawn.
 	const ofOne = "three goroutines of one client"
 	add(ofOne+", random", player.World{Contenders: 3, Shared: true, Stranger: true}, random(100))
 	add(ofOne+", one fault, random", player.World{Contenders: 3, Shared: true, Faults: 1}, random(200))
-	add(ofOne+" that try, two faults, random", player.World{Contenders: 3, Shared: true, Scripts: again, Faults: 2}, pct)
+	add(ofOne+" that try, two faults, random", player.World{Contenders: 3, Shared: true, Scripts: again, Faults: 2}, byPriority)
 
 	if s.Queue { // 9 and 10: a number that is compared as text
 		add("two contenders, the numbers pass 9", player.World{Sequence: 9}, complete)

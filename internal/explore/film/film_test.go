@@ -191,7 +191,7 @@ func TestEachChangeIsInTheFilm(t *testing.T) {
 	zklock := player.World{Lock: all[4], Contenders: 3}
 	states := marks(paced(t, predecessor, film.Pace{Seed: 1}), "state")
 	getsIn := func(m film.Mark) bool { return m.Who == "A" && m.State == "holds" }
-	gets := states[slices.IndexFunc(states, getsIn)].At // when A gets the lock
+	inside := states[slices.IndexFunc(states, getsIn)].At + 1 // A has just got the lock
 	filmed := func(who string, at time.Duration, do player.Fault) *film.Film {
 		return paced(t, predecessor, film.Pace{Seed: 1, Changes: []film.Change{{At: at, Who: who, Do: do}}})
 	}
@@ -218,31 +218,31 @@ func TestEachChangeIsInTheFilm(t *testing.T) {
 	require.Equal(t, player.Hang, f.Violation.Kind)
 	require.NotEmpty(t, f.Known)
 
-	f = filmed("A", gets+1, player.Cut)
+	f = filmed("A", inside, player.Cut)
 	require.Equal(t, []string{"cut off", "connected"}, statesOf(f, "A"))
 
-	f = filmed("A", gets+1, player.Stop)
+	f = filmed("A", inside, player.Stop)
 	require.Equal(t, []string{"stopped", "expired", "runs on", "expired"}, statesOf(f, "A")[:4], "notified at the end")
 	require.False(t, *marks(f, "lost")[0].Knows)
 	require.Equal(t, player.Outlived, f.Violation.Kind, "B gets in while A is stopped in the lock")
 
 	f = paced(t, predecessor, film.Pace{Seed: 1, Changes: []film.Change{
-		{At: gets + 1, Who: "A", Do: player.Stop}, {At: gets + time.Second, Who: "A", Do: film.RunsOn}}})
+		{At: inside, Who: "A", Do: player.Stop}, {At: inside + time.Second, Who: "A", Do: film.RunsOn}}})
 	require.Equal(t, []string{"stopped", "runs on"}, statesOf(f, "A"), "its session still lives")
 	require.Nil(t, f.Violation)
 
-	f = filmed("A", gets+1, player.Expire)
+	f = filmed("A", inside, player.Expire)
 	require.Contains(t, statesOf(f, "A"), "expired")
 
-	f = filmed("A", gets+1, player.EndContext)
+	f = filmed("A", inside, player.EndContext)
 	saysWhy := func(m film.Mark) bool { return m.Text.String() == "end ctx is not possible: the lock takes no ctx" }
 	require.True(t, slices.ContainsFunc(marks(f, "note"), saysWhy))
 
-	f = paced(t, zklock, film.Pace{Seed: 1, Changes: []film.Change{{At: gets + 20*time.Millisecond, Who: "C", Do: player.EndContext}}})
+	f = paced(t, zklock, film.Pace{Seed: 1, Changes: []film.Change{{At: inside + 20*time.Millisecond, Who: "C", Do: player.EndContext}}})
 	require.Contains(t, f.Results[2].String(), "context canceled")
 	require.Nil(t, f.Violation)
 
-	f = paced(t, zklock, film.Pace{Seed: 1, Changes: []film.Change{{At: gets + 1, Who: "A", Do: player.Expire}}})
+	f = paced(t, zklock, film.Pace{Seed: 1, Changes: []film.Change{{At: inside, Who: "A", Do: player.Expire}}})
 	require.Nil(t, f.Violation, "the holder is notified in time: %+v", f.Violation)
 }
 

@@ -271,9 +271,7 @@ func failsWith(err error) i18n.Text {
 	return i18n.Textf("gets an error: %s", shortError(err))
 }
 
-func cannotUnlock(err error) i18n.Text {
-	return i18n.Textf("cannot unlock: %s", shortError(err))
-}
+func cannotUnlock(err error) i18n.Text { return i18n.Textf("cannot unlock: %s", shortError(err)) }
 
 // failure is the violation of a call that returns what it must not.
 func (k *Contender) failure(format string, args ...any) Violation {

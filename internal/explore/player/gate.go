@@ -61,9 +61,6 @@ func (w *Player) leaveGap(g *gap) action {
 
 // keptInGaps returns the contender that is kept in each gap, by the gap's name.
 func (w *Player) keptInGaps() map[string]string {
-	if len(w.gaps) == 0 {
-		return nil
-	}
 	contenderAt := make(map[string]string)
 	for _, g := range w.gaps {
 		for _, k := range w.Contenders {

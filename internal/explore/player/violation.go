@@ -58,9 +58,7 @@ type Violation struct {
 func (v Violation) String() string { return v.Text().String() }
 
 // Text is the kind, and what has happened.
-func (v Violation) Text() i18n.Text {
-	return i18n.Textf("%s: %s", v.Kind.Text(), v.What)
-}
+func (v Violation) Text() i18n.Text { return i18n.Textf("%s: %s", v.Kind.Text(), v.What) }
 
 // Text is the name of the kind.
 func (k Kind) Text() i18n.Text { return i18n.Text(k) }

@@ -90,8 +90,7 @@ type Known struct {
 
 // Facts are the faults of a schedule before its violation.
 type Facts struct {
-	// OrphanCreate: the reply to a create that made an ephemeral node was lost, and the session went on.
-	OrphanCreate bool
+	OrphanCreate bool     // the reply to a create that made an ephemeral node was lost, and the session went on
 	OrphanDelete bool     // a request to delete, or its reply, was lost
 	Faults       []string // that were chosen, in order
 	World        World
@@ -220,6 +219,4 @@ func (w World) script(i int) []Op {
 }
 
 // byName orders the names of contenders.
-func byName(a, b string) int {
-	return cmp.Or(len(a)-len(b), strings.Compare(a, b))
-}
+func byName(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) }

@@ -14,9 +14,7 @@ import (
 //
 // The rule is in the network namespace of the node's container, so it goes with the container. It
 // takes root, or sudo without a password, on the machine of the Docker daemon.
-func (n *Node) Deafen(ctx context.Context, from *Node) error {
-	return n.deafen(ctx, from)
-}
+func (n *Node) Deafen(ctx context.Context, from *Node) error { return n.deafen(ctx, from) }
 
 // DeafenToData is Deafen, but the node receives acknowledgements of what it sends, so that it can send more; and after
 // Heal it soon receives what was dropped, because the other one tries again at equal intervals.
