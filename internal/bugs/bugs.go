@@ -4,9 +4,8 @@
 // [Bug.ByItsScene]. Those of bugs on a database and on Redis are written by hand, beside the locks there: see
 // [Bug.HappensOff].
 //
-// The requests, replies and events of the run are drawn as the bug's sequence diagram
-// in docs/bugs.md. The test fails if the page shows another diagram; go generate
-// writes the diagram. What else the pages say of a bug is in package scenes.
+// What crosses the wire in the run is drawn as the bug's sequence diagram in docs/bugs.md. The test fails if the page
+// shows another diagram; go generate writes it. What else the pages say of a bug is in package scenes.
 package bugs
 
 import (
@@ -84,8 +83,7 @@ func (b Bug) ByItsScene(t *testing.T) {
 	b.Print(t)
 }
 
-// Follow plays a world along the schedule of another world. It leaves out each choice that
-// is not possible here. If none that is left is possible, it makes the first possible one.
+// Follow plays a world along the schedule of another one, and leaves out what is not possible; at the end it goes on.
 func Follow(t *testing.T, w player.World, schedule []string) *player.Trace {
 	t.Helper()
 	var made []string

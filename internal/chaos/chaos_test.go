@@ -163,8 +163,7 @@ type lane struct {
 	pause time.Duration // the longest, between two faults
 }
 
-// play makes faults in each lane, all lanes at once, for a time; and, if shows does not report then that the run has
-// shown what it should, as on a busy machine, for up to leeway longer.
+// play makes faults in all lanes at once, for a time, and then for up to leeway longer until shows returns true.
 func (c *chaos) play(d time.Duration, shows func() bool, lanes ...lane) {
 	ctx, began := c.Context(), time.Now()
 	over := func() bool {

@@ -39,8 +39,7 @@ func (b *Benchmark) Run(ctx context.Context) error {
 	}
 	for _, l := range b.Loads {
 		for round := range b.Rounds {
-			// Each round begins with the next lock, so that none always runs after the same
-			// neighbour, or while the machine is still busy with what came before the benchmark.
+			// Each round begins with the next lock, so that none is always the first, or after the same neighbour.
 			first := round % len(b.Players)
 			players := slices.Concat(b.Players[first:], b.Players[:first])
 			// Locks that take long come last, so that the times of the others are there soon.

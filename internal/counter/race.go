@@ -74,8 +74,7 @@ type limitError struct{ error }
 
 func (e limitError) Unwrap() error { return e.error }
 
-// Run runs the race, and fills in how the contenders fared. It ends the race at the
-// limit, and when a contender fails, because the others may wait for it.
+// Run runs the race, and fills in the result. It ends at the limit, and when a contender fails: others may wait for it.
 func (r *Race) Run(ctx context.Context, result *report.Run) error {
 	r.turns = make([]report.Turn, r.wanted())
 	ctx, r.end = context.WithCancelCause(ctx)
@@ -255,10 +254,8 @@ func (r *Race) CheckCount(count int) error {
 
 // sleep returns false if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return true
 	case <-ctx.Done():
 		return false

@@ -202,11 +202,9 @@ func cancelAfter(ctx context.Context, patience time.Duration, cancel context.Can
 }
 
 func firstLine(s string) string {
+	const most = 80 // bytes
 	s, _, _ = strings.Cut(s, "\n")
-	if len(s) > 80 {
-		s = s[:80]
-	}
-	return s
+	return s[:min(len(s), most)]
 }
 
 // Servers are the addresses of the servers, host:port each.

@@ -12,9 +12,8 @@
 // [Replay] plays one again and fails if it does not repeat. [Play] plays a schedule as far as a person has chosen and
 // returns the possible next choices, which a page or a grader needs. [Draw] plays a random one.
 //
-// This package searches. Package player plays one schedule of a world; its doc says how a schedule works and what is
-// not a choice. Package film makes a film of one, which the lab (cmd/lab) shows. Package steps has the locks of this
-// project as Subjects, and package exploretest has the flags and the worlds of go test.
+// This package searches. Package player plays one schedule; its doc says how that works. Package film makes a film of
+// one, which the lab shows. Package steps has our locks as Subjects, and exploretest the flags and worlds of go test.
 //
 // A schedule runs in a testing/synctest bubble, so all functions need a *testing.T; outside of go test, testing.Main
 // gives one. One search at a time runs in a process. Explore, player and film build for GOOS=js GOARCH=wasm.

@@ -31,8 +31,7 @@ func (x *searcher) drawAll() {
 	}
 }
 
-// draw returns a Chooser that chooses at random. It takes a fault at one in eight of the points at which one is
-// possible. If faults were taken as often as other actions, they would all come at the start.
+// draw returns a Chooser that chooses at random. Faults are rarer than other actions, or all would come at the start.
 func draw(rng *rand.Rand) player.Chooser {
 	const pointsOfAFault = 8
 	return func(p *player.Point) int {
@@ -85,9 +84,8 @@ func pct(rng *rand.Rand, depth int) player.Chooser {
 	}
 }
 
-// Play plays the schedule of the choices, which are those of a Trace, for tools that let a person choose. It returns
-// the trace so far, and the actions that are possible next; at the end of the schedule there are none. A choice that
-// is not possible ends the trace before it.
+// Play plays the schedule of the choices, those of a Trace, for tools that let a person choose. It returns the trace so
+// far, and the actions that are possible next; at the end there are none. A choice that is not possible ends the trace.
 func Play(t *testing.T, w player.World, choices []string) (tr *player.Trace, possible []string) {
 	t.Helper()
 	atEnd := func(p *player.Point) int {

@@ -151,8 +151,7 @@ func (x *searcher) nextSchedule() bool {
 	return false
 }
 
-// playUntilItRepeats plays the schedule of the stack, again if it does not repeat. If it never
-// does, it returns nil: the schedule is left out, with those that begin like it.
+// playUntilItRepeats plays the schedule of the stack, again if it does not repeat; nil: it never does, and is left out.
 func (x *searcher) playUntilItRepeats() *player.Run {
 	repeated := 0 // the most choices that have repeated in one of the tries
 	for try := 1; try <= player.Tries; try++ {
@@ -280,8 +279,7 @@ func (b *branch) leaveOutRepeats(seen map[uint64][]string, situation uint64) {
 	seen[situation] = slices.Collect(maps.Keys(b.sleep))
 }
 
-// inheritSleep puts actions to sleep that need not be taken here: each was taken at the branch
-// above, or asleep there, and can be swapped with the action that leads here.
+// inheritSleep puts to sleep what was taken or slept at the branch above, and can be swapped with the action from there.
 func (b *branch) inheritSleep(above *branch) {
 	name := above.enabled[above.chosen]
 	touched := above.tried[name]
@@ -337,10 +335,9 @@ func (x *searcher) count(run *player.Run) {
 	}
 }
 
-// Series plays the schedule in which a holder unlocks only when nothing else is possible. It plays it once for each
-// moment at which a fault of one of the world's kinds is possible, with that fault. If the lock takes a ctx, it plays
-// each again, with a ctx that ends as soon as possible after the fault. It returns the number of schedules, and calls
-// failed with each that ends in a violation.
+// Series plays the schedule in which a holder unlocks only when nothing else is possible, once for each moment at which
+// a fault of one of the world's kinds is possible, with that fault. If the lock takes a ctx, it plays each again with a
+// ctx that ends soon after the fault. It returns how many were played, and calls failed for each with a violation.
 func Series(t *testing.T, w player.World, failed func(*player.Trace)) (played int) {
 	t.Helper()
 	defer player.OneCore()()

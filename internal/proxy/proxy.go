@@ -219,9 +219,8 @@ type loss struct {
 
 // LoseReply lets the next request that contains a text, in capitals or not, reach the server, and drops the server's
 // bytes after that. The connection is cut at the first bytes that are dropped; cut, which may be nil, is called just
-// before. So CutOff as cut keeps the client from coming back, and a cut that waits until the server has carried out the
-// request serves protocols in which the first bytes need not be the reply. Requests returns how many requests with the
-// text have come so far: more than one if the client has asked again.
+// before: CutOff keeps the client from coming back; another one may wait until the server has carried out the request,
+// if the first bytes need not be the reply. requests returns how many requests with the text have come so far.
 //
 // The connection must not be encrypted, and its client must wait for each reply before it sends the next request.
 func (p *Proxy) LoseReply(request string, cut func()) (requests func() int) {

@@ -36,8 +36,7 @@ func Addr(t testing.TB) string {
 	return address
 }
 
-// Start runs a server until the test ends, and returns when ready returns no error.
-// kill kills it as a power cut would, and returns when it has gone.
+// Start runs a server until the test ends, and returns when ready returns no error. kill kills it as a power cut does.
 func Start(t testing.TB, ready func() error, program string, args ...string) (kill func()) {
 	p, err := begin(t.Context(), filepath.Join(t.TempDir(), "log"), ready, exec.Command(program, args...))
 	require.NoError(t, err)

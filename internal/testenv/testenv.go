@@ -157,8 +157,8 @@ func Missing(t T, what string) {
 // Err returns the error of a call whose value is of no interest.
 func Err[V any](_ V, err error) error { return err }
 
-// Must returns the value of a call that must not fail: Must(os.ReadFile(name))(t). If the call fails, the
-// test fails with the error, the value and the texts in otherwise.
+// Must returns the value of a call that must not fail: Must(os.ReadFile(name))(t). If it fails, the test does, with
+// the error, the value and the texts in otherwise.
 func Must[V any](value V, err error) func(t testing.TB, otherwise ...any) V {
 	return func(t testing.TB, otherwise ...any) V {
 		t.Helper()

@@ -39,7 +39,9 @@ type Packet struct {
 }
 
 // Request is the step of a request with its answer.
-func Request(client string, text i18n.Text) Step { return Step{Kind: "->>", From: client, To: "S", Text: text} }
+func Request(client string, text i18n.Text) Step {
+	return Step{Kind: "->>", From: client, To: "S", Text: text}
+}
 
 // Note is the step of a note over some lanes.
 func Note(text i18n.Text, over ...string) Step {

@@ -38,8 +38,7 @@ type drawing struct {
 	frameTops []float64  // of the frames that are open
 }
 
-// SVG draws the sequence in a language, with the classes of cmd/book/page/book.css. A step with
-// an instant is a group whose data-t is the instant in nanoseconds.
+// SVG draws the sequence, with the classes of cmd/book/page/book.css. data-t is the instant of a step in nanoseconds.
 func (s *Sequence) SVG(alt string, lang i18n.Language) string {
 	d := &drawing{Sequence: s, lang: lang, y: belowHead}
 	for _, step := range s.Steps {

@@ -19,8 +19,7 @@ type play struct {
 	gap  func(name string)
 }
 
-// Begin begins a play. It calls gap whenever a thread comes to a gap, see
-// [Preemptible]. After the call of end, a thread that waits exits.
+// Begin begins a play, which calls gap when a thread comes to a gap: [Preemptible]. After end, threads that wait exit.
 func Begin(gap func(name string)) (end func()) {
 	p := &play{over: make(chan struct{}), gap: gap}
 	current.Store(p)
@@ -112,8 +111,7 @@ type Thread struct{ interrupted chan struct{} }
 // ErrInterrupted is thrown by Sleep.
 var ErrInterrupted = errors.New("InterruptedException")
 
-// StartThread runs f in a thread of its own, which begins when all other
-// threads wait for something, so that each run of a play is the same.
+// StartThread runs f in a thread of its own. It begins when all others wait, so that each run of a play is the same.
 func StartThread(f func(t *Thread)) *Thread {
 	t := &Thread{make(chan struct{}, 1)}
 	go func() {

@@ -17,8 +17,7 @@ var articleE = []Bug{
 		Title: "compare and delete protects the key, not the resource",
 		World: oneFault(new(stock).under(naive), player.Stop),
 		Kinds: []player.Kind{player.LostAddition}, Search: atRandom, Goal: lostAddition,
-		// The late holder's Unlock compares, finds the node of the next one, and does not
-		// delete it. By then both have held the lock at once, and have written.
+		// The late holder's Unlock finds the node of the next one, and does not delete it. By then both have written.
 		Like: func(tr *player.Trace) bool {
 			return tr.Knows(player.Outlived) && comparesLate(tr)
 		},

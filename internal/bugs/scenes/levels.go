@@ -89,8 +89,7 @@ func (b Bug) Chapter() int {
 	return oneBadMoment
 }
 
-// Levels are the bugs with a scene in the order of the game: by chapter, then by the
-// chance to reach the goal at random, the best first, then by the number of choices.
+// Levels are the bugs with a scene in the order of the game: by chapter, chance at random, and number of choices.
 func Levels() []Bug {
 	return slices.SortedStableFunc(slices.Values(WithScene), func(a, b Bug) int {
 		return cmp.Or(cmp.Compare(a.Chapter(), b.Chapter()), cmp.Compare(b.chances()[0], a.chances()[0]),

@@ -62,16 +62,15 @@ type NoScene struct {
 	Near string // the ID of a scene with the same mistake; "" if there is none
 }
 
-// A Stop is an instant of a film, and what is to be seen there. Quote is a sentence of an
-// article, if it is about that. A test compares the fields below Quote with the film.
+// A Stop is an instant of a film, and what is to be seen there. A test compares the fields below Quote with the film.
 type Stop struct {
 	At       time.Duration `json:"at_ns"`
 	Text     Text          `json:"text"`
-	Quote    string        `json:"quote,omitempty"`
-	States   string        `json:"-"` // of the contenders, in order: outside, waits, holds, unlocks, done or failed
-	Nodes    string        `json:"-"` // the owners of the nodes, in the order of their names
-	Watchers string        `json:"-"` // the clients with a watch, in order
-	Broken   bool          `json:"-"` // a violation has happened
+	Quote    string        `json:"quote,omitempty"` // a sentence of an article, if it is about that
+	States   string        `json:"-"`               // of the contenders, in order: outside, waits, holds, unlocks, done or failed
+	Nodes    string        `json:"-"`               // the owners of the nodes, in the order of their names
+	Watchers string        `json:"-"`               // the clients with a watch, in order
+	Broken   bool          `json:"-"`               // a violation has happened
 }
 
 // A Play is a schedule for a story of which the scene's own schedule shows too little.

@@ -17,9 +17,8 @@ import (
 	"example.com/zklock/zklock"
 )
 
-// A stock is a number that a lock protects, in the znode above the lock's own. Each holder
-// reads it when it gets the lock, and writes it, with one added, when it unlocks. A holder
-// that was paused in between writes a result that it has computed from an old number.
+// A stock is a number that a lock protects, in the znode above the lock's own. Each holder reads it when it gets the
+// lock, and writes it, with one added, when it unlocks. One that was paused in between has computed from an old number.
 type stock struct {
 	fenced bool                                   // it refuses a token that is lower than one it has seen
 	guard  func(l *zklock.Lease) listings.Guarded // makes a holder's guard; nil: holders write without one
@@ -93,8 +92,7 @@ func (s *stock) write(conn *zk.Conn, at string, token int64, number int) error {
 	return writeStock(conn, at, number, token, -1)
 }
 
-// updateFenced stores a token, and the number that next makes of the stored one. It refuses a token lower than one
-// that the stock has seen. No other write comes between its read and its write.
+// updateFenced stores a token, unless the stock has seen a higher one, and the number that next makes of the old one.
 func updateFenced(conn *zk.Conn, at string, token int64, next func(number int) int) (int, error) {
 	for {
 		number, seen, version, err := readStock(conn, at)

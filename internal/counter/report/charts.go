@@ -165,9 +165,8 @@ func (c *Chart) add(lines ...chartLine) {
 	}
 }
 
-// A look is the colour of a lock's line, one of the eight of Okabe and Ito, which the
-// colour-blind distinguish, and its dashes, by which it is known in black and white.
-// Those that are not locks, and Curator's two lines, share a colour: the page's own black.
+// A look is the colour of a lock's line, one of Okabe's and Ito's eight, which the colour-blind distinguish, and its
+// dashes, for black and white. What is not a lock, and Curator's two lines, have the page's own black.
 type look struct{ colour, dashes string }
 
 const black = "currentColor"

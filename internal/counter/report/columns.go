@@ -41,8 +41,7 @@ func (t *table) add(style string, cells ...string) {
 
 const longCell = 2 // the cell that may be a long one
 
-// print prints the table, and keeps to the width of a terminal as far as it can; 0
-// means no limit. It reports whether it has left out the extra columns.
+// print prints the table, if it can within a width; 0: no limit. It reports whether it has left out the extra columns.
 func (t *table) print(w io.Writer, width int) (narrowed bool) {
 	colours := IsTerminal(w) && os.Getenv("NO_COLOR") == ""
 	rows := append([]tableRow{{bold, t.Header}}, t.Rows...)

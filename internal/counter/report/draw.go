@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -109,7 +110,11 @@ type stroke struct {
 	Width, Opacity             float64
 }
 
-const none = "none" // the fill of a stroke
+const (
+	none   = "none" // the fill of a stroke
+	opaque = 1.0    // the opacity of most strokes
+	thin   = 1.0    // their width
+)
 
 // stroke returns a stroke with this look. fill is a colour, or none.
 func (l look) stroke(path, fill string, width, opacity float64) stroke {
@@ -129,24 +134,11 @@ const OnPage, AsFile = false, true
 
 // SVG draws the chart OnPage or AsFile.
 func (c Chart) SVG(asFile bool) string {
-	var xs, ys []float64
-	inLegend := 0
-	for _, l := range c.lines {
-		for _, p := range l.points {
-			xs, ys = append(xs, p.x), append(ys, p.y)
-			if p.low > 0 {
-				ys = append(ys, p.low, p.high)
-			}
-		}
-		if !l.faint {
-			inLegend++
-		}
-	}
-	rows := (inLegend + 1) / 2
+	inLegend := slices.DeleteFunc(slices.Clone(c.lines), func(l chartLine) bool { return l.faint })
+	rows := (len(inLegend) + 1) / 2 // of the legend, which has two columns
 	top := float64(legendTop + rows*legendLine)
 	c.x.from, c.x.to, c.y.from, c.y.to = leftOfPlot, chartWidth-8, top+plotHeight, top+8
-	c.x.fit(xs)
-	c.y.fit(ys)
+	c.fitAxes()
 
 	var picture struct {
 		Width, Height int
@@ -160,15 +152,10 @@ func (c Chart) SVG(asFile bool) string {
 		picture.Strokes = append(picture.Strokes, c.strokes(l)...)
 	}
 
-	i := 0 // in the legend
-	for _, l := range c.lines {
-		if l.faint {
-			continue
-		}
+	for i, l := range inLegend {
 		x, y := float64(8+i/rows*legendWidth), float64(legendTop+i%rows*legendLine+4)
-		i++
-		path := fmt.Sprintf("M%g %gh%d", x, y, sampleWidth)
-		picture.Strokes = append(picture.Strokes, l.stroke(path, none, l.width, 1), l.mark(x+sampleWidth/2, y))
+		sample := fmt.Sprintf("M%g %gh%d", x, y, sampleWidth)
+		picture.Strokes = append(picture.Strokes, l.stroke(sample, none, l.width, opaque), l.mark(x+sampleWidth/2, y))
 		picture.Words = append(picture.Words, word{X: x + sampleWidth + 6, Y: y + 4, Text: l.name, Anchor: "start"})
 	}
 	var b bytes.Buffer
@@ -178,23 +165,38 @@ func (c Chart) SVG(asFile bool) string {
 	return b.String()
 }
 
+// fitAxes chooses the ends of both axes: all points are between them, and all bars.
+func (c *Chart) fitAxes() {
+	var xs, ys []float64
+	for _, l := range c.lines {
+		for _, p := range l.points {
+			xs, ys = append(xs, p.x), append(ys, p.y)
+			if p.low > 0 {
+				ys = append(ys, p.low, p.high)
+			}
+		}
+	}
+	c.x.fit(xs)
+	c.y.fit(ys)
+}
+
 // grid draws the axes with their ticks and labels.
 func (c Chart) grid() (strokes []stroke, words []word) {
 	ink := look{colour: black}
 	values, labels := c.x.ticks()
 	for i, v := range values {
 		at := c.x.at(v)
-		strokes = append(strokes, ink.stroke(fmt.Sprintf("M%g %gV%g", at, c.y.from, c.y.to), none, 1, 0.15))
+		strokes = append(strokes, ink.stroke(fmt.Sprintf("M%g %gV%g", at, c.y.from, c.y.to), none, thin, 0.15))
 		words = append(words, word{X: at, Y: c.y.from + 16, Text: labels[i], Anchor: "middle"})
 	}
 	values, labels = c.y.ticks()
 	for i, v := range values {
 		at := c.y.at(v)
-		strokes = append(strokes, ink.stroke(fmt.Sprintf("M%g %gH%g", c.x.from, at, c.x.to), none, 1, 0.15))
+		strokes = append(strokes, ink.stroke(fmt.Sprintf("M%g %gH%g", c.x.from, at, c.x.to), none, thin, 0.15))
 		words = append(words, word{X: c.x.from - 5, Y: at + 4, Text: labels[i], Anchor: "end"})
 	}
 	frame := fmt.Sprintf("M%g %gV%gH%g", c.x.from, c.y.to, c.y.from, c.x.to)
-	return append(strokes, ink.stroke(frame, none, 1, 0.6)), append(words,
+	return append(strokes, ink.stroke(frame, none, thin, 0.6)), append(words,
 		word{X: (c.x.from + c.x.to) / 2, Y: c.y.from + 34, Text: c.x.label, Anchor: "middle"},
 		word{X: 13, Y: (c.y.from + c.y.to) / 2, Text: c.y.label, Anchor: "middle", Turned: true})
 }
@@ -211,11 +213,11 @@ func (c Chart) strokes(l chartLine) []stroke {
 		}
 		marks = append(marks, l.mark(x, y))
 	}
-	opacity := 1.0
+	opacity := opaque
 	if l.faint {
 		opacity = 0.25
 	}
-	bar := look{colour: l.colour}.stroke(bars.String(), none, 1, 1)
+	bar := look{colour: l.colour}.stroke(bars.String(), none, thin, opaque)
 	return append([]stroke{l.stroke(path.String(), none, l.width, opacity), bar}, marks...)
 }
 
@@ -227,11 +229,11 @@ func (l chartLine) mark(x, y float64) stroke {
 	plain := look{colour: l.colour}
 	switch l.glyph {
 	case "dot":
-		return plain.stroke(circle(2.5), l.colour, 1, 1)
+		return plain.stroke(circle(2.5), l.colour, thin, opaque)
 	case "ring":
-		return plain.stroke(circle(l.radius), none, 1.6, 1)
+		return plain.stroke(circle(l.radius), none, 1.6, opaque)
 	case "square":
-		return plain.stroke(fmt.Sprintf("M%g %gh5v5h-5z", x-2.5, y-2.5), none, 1, 1)
+		return plain.stroke(fmt.Sprintf("M%g %gh5v5h-5z", x-2.5, y-2.5), none, thin, opaque)
 	}
 	return stroke{}
 }

@@ -121,8 +121,8 @@ func (g *group) look(names []string) (here []process) {
 	return here
 }
 
-// choose returns the line-up of count processes that this one is in or, if there is none yet,
-// what it waits for. here are all processes, in the order in which they came.
+// choose returns the line-up of count processes that this one is in or, if there is none yet, what it waits for. here
+// are all processes, in the order in which they came.
 func choose(me process, here []process, count int) (lineUp []string, waits i18n.Text, err error) {
 	underWay := i18n.Text("a run of other processes is under way, waiting for its end")
 	for _, p := range here {

@@ -26,8 +26,8 @@ import (
 //go:embed testdata/bugs.json
 var bugsJSON []byte
 
-// bugs are the bugs that the explorer must find, with the kinds of violation of which it must report
-// one. Those without a constant of this file are package broken's.
+// bugs are those that the explorer must find, with the kinds of violation of which it must report one. Those without a
+// constant of this file are package broken's.
 var bugs = func() (all map[string][]player.Kind) {
 	if err := json.Unmarshal(bugsJSON, &all); err != nil {
 		panic("bugs.json: " + err.Error())
@@ -222,8 +222,7 @@ func compareReductions(t *testing.T, w player.World) {
 			case isBroken && len(whole.Kinds)+len(whole.Known) > 0:
 				continue // a violation ends a schedule, so the states differ
 			case w.Lock.Timed && slices.Contains(w.Kinds, player.Stop):
-				// When a contender runs on, several of its channels are ready at once, and Go
-				// draws which one it takes: no two whole searches come to the same states.
+				// When a contender runs on, Go draws which of its ready channels it takes: the states differ.
 				continue
 			}
 			require.Equal(t, slices.Sorted(maps.Keys(whole.Known)), slices.Sorted(maps.Keys(reduced.Known)), "what is known")

@@ -244,8 +244,7 @@ func exploreOwn(t *testing.T, s player.Subject) {
 	}
 }
 
-// Replay plays the trace in a file. It fails as long as the lock does what the
-// trace shows, with the schedule in words, and passes once it does not.
+// Replay plays the trace in a file. It fails while the lock does what the trace shows, with the schedule in words.
 func Replay(t *testing.T, s player.Subject, file string) {
 	t.Helper()
 	tr, err := player.ReadTrace(file)

@@ -13,9 +13,8 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// A Film shows a schedule: each packet with its departure and its arrival, and how the states of the server, the
-// clients and the contenders change. What a page shows at an instant follows from the film and that instant alone.
-// All instants are virtual time since the start.
+// A Film shows a schedule: each packet with its departure and its arrival, and how the server, the clients and the
+// contenders change. What a page shows at an instant follows from these alone. Instants are virtual, since the start.
 type Film struct {
 	Lock       string            `json:"lock"`
 	Contenders int               `json:"contenders"`

@@ -16,17 +16,14 @@ import (
 // So the same World and Pace give the same Film, on any machine.
 //
 // No two things happen at the same instant, and between two of them all goroutines get as far as they can. Therefore a
-// film repeats, in whichever order the goroutines happen to run. There is one exception: with World.Shared, if the
-// contenders of a lock share more than the client (it is not Alone), many of them wake at one instant when the
-// connection breaks. The client library fails their requests in the order of a map, which the Go runtime draws at
-// random, as it does with the cases of a select. So the film of such a lock and such a Change repeats only in a program
-// that plays it first and whose runtime draws the same numbers. The lab's page starts an engine for it whose numbers
-// are always the same. zklock is such a lock.
+// film repeats, in whichever order the goroutines happen to run. There is one exception: with World.Shared and a lock
+// that is not Alone, such as zklock, many contenders wake at one instant when the connection breaks, in the order of a
+// map, which the Go runtime draws at random. Such a film repeats only in a program that plays it first and whose
+// runtime draws the same numbers, as the engine does that the lab's page starts for it.
 type Pace struct {
 	Latency time.Duration // the mean time that a packet is on its way: from half of it to one and a half; 0: 20 ms
 	Hold    time.Duration // the mean time that a contender holds the lock; 0: five latencies, so that a person sees it
-	// Gather is the instant before which no contender unlocks. If it is late enough for
-	// all others to wait by then, the first release is like the later ones.
+	// Gather is the instant before which no contender unlocks: if all others wait by then, all releases are alike.
 	Gather  time.Duration
 	Server  *Server // the time that the server takes for requests; nil: it takes none
 	Seed    uint64
@@ -342,7 +339,8 @@ func (p *pacer) run() time.Duration {
 	w := p.w
 	for steps := 0; ; steps++ {
 		if steps > maxSteps {
-			w.Violate(player.Violation{Kind: player.Endless, What: i18n.Textf("%d packets, and no end", maxSteps)})
+			endless := player.Violation{Kind: player.Endless, What: i18n.Textf("%d packets, and no end", maxSteps)}
+			w.Do(func() { w.ViolateLocked(endless) })
 			return p.recorder.now()
 		}
 		if w.AllDone() && !p.busy() {

@@ -18,9 +18,8 @@ type Possible struct {
 	Of     string `json:"of,omitempty"` // the contender that is kept in a gap
 }
 
-// Play plays the schedule of the choices, as explore.Play does, and returns it as a film, too. Virtual time stops in
-// such a schedule, so in the film each action lasts equally long; a packet that has not been delivered is pending.
-// Possible is what can be chosen next; if it is empty, the schedule is over.
+// Play plays the schedule of the choices, as explore.Play does, and returns its film, too. Virtual time stops in such a
+// schedule, so in the film each action lasts equally long. possible is what can be chosen next; empty: it is over.
 func Play(t *testing.T, w player.World, choices []string) (f *Film, tr *player.Trace, possible []Possible, err error) {
 	t.Helper()
 	atEnd := func(p *player.Point) int {

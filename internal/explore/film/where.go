@@ -28,8 +28,7 @@ type Place struct {
 	Func string `json:"func"`
 }
 
-// mostFollowed is how many contenders a film may have to show the line at which each of them is. Nobody
-// follows more of them, and to look where they are takes longer than the run.
+// mostFollowed is how many contenders a film may have to show the line at which each is: nobody follows more of them.
 const mostFollowed = 12
 
 // sourceRoot is the beginning of the paths of this module's files in a stack.

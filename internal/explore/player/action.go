@@ -15,8 +15,7 @@ type action struct {
 
 func (a action) String() string { return a.who + ": " + a.what }
 
-// possibleActions lists the possible actions: first those of gaps and of the client that acted last, then those of the
-// others, and at the end the faults. Without any but faults the list is empty.
+// possibleActions lists the possible actions: those of gaps and of the client that acted last, the others, the faults.
 func (w *Player) possibleActions() []action {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -188,8 +188,7 @@ func (k *Contender) release() bool {
 	}
 }
 
-// endsHold reports whether an Unlock that has returned err has ended the hold. If so, it notes what err says. lost
-// reports whether the lock was lost before the first call of Unlock.
+// endsHold reports whether an Unlock that returned err has ended the hold, and notes that. lost: it was lost before.
 func (k *Contender) endsHold(err error, faulted, lost bool) bool {
 	w := k.w
 	w.mu.Lock()
@@ -219,8 +218,7 @@ func (k *Contender) endsHold(err error, faulted, lost bool) bool {
 	return true
 }
 
-// waitToUnlockAgain waits until the contender is to call Unlock once more: for a second of virtual time or, if the lock
-// is Lenient, until the explorer lets it. It returns false if the schedule is over.
+// waitToUnlockAgain waits for a second or, if the lock is Lenient, for the explorer; false: the schedule is over.
 func (k *Contender) waitToUnlockAgain() bool {
 	if !k.w.Lock.Lenient {
 		k.note(Unlocking, "fails to unlock and tries again")

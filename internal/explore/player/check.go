@@ -45,8 +45,7 @@ func (w *Player) checkLocked() {
 	}
 }
 
-// holdersLocked returns the contenders that hold the lock, one for each owner. outlived are those whose
-// session has ended while they held the lock, and that were not notified of that.
+// holdersLocked returns the contenders that hold the lock, one of each owner, and those that outlived their session.
 func (w *Player) holdersLocked() (holders, outlived []string) {
 	for _, k := range w.Contenders {
 		switch {

@@ -64,8 +64,7 @@ func (c *Client) connect(servers []string) {
 func (c *Client) dial(string, string, time.Duration) (net.Conn, error) {
 	w := c.w
 	if waits := Read(w, func() bool { return !w.gatesOpen }); waits {
-		// The library pauses for a second and locks for tenths of one: without
-		// this moment both could end at the same instant, in either order.
+		// The library pauses for a second, and locks for tenths of one: without this moment both could end at once.
 		time.Sleep(137 * time.Microsecond)
 	}
 	w.waitAtGate(func(gate chan struct{}) { c.DialGate = gate })
@@ -85,9 +84,8 @@ func (c *Client) dial(string, string, time.Duration) (net.Conn, error) {
 }
 
 // onEvent is the client library's callback. When a connection has broken the library notifies the watches, then fails
-// the requests that were sent, and then, before it connects again, throws away those that were not. The goroutines
-// that are notified go on at once, beside it. Here each of these steps waits until all others have got as far as
-// they can, so that the order is always the same.
+// the requests that were sent, and then, before it connects again, throws away those that were not. Here each of these
+// steps waits until all other goroutines have got as far as they can, so that the order is always the same.
 func (c *Client) onEvent(ev zk.Event) {
 	lost := ev.State == zk.StateConnecting || ev.State == zk.StateDisconnected
 	if ev.Type == zk.EventSession && lost {

@@ -4,17 +4,15 @@
 // [Play] plays a [World] and asks at each [Point] which action comes next. Package explore asks a search, and package
 // film a person, or a seed that decides how long each packet takes. A [Camera] gets what a film needs.
 //
-// A [Player] has a [Client] for each session, each with a [Line] to the server, on which a
-// [Frame] is a packet, and a [Contender] for each goroutine that wants the lock. In the code
-// they are w, because a Player is a World under way, c, l, p and k.
+// A [Player] has a [Client] for each session, each with a [Line] to the server, on which a [Frame] is a packet, and a
+// [Contender] for each goroutine that wants the lock. In the code they are w (a World under way), c, l, p and k.
 //
 // # How a schedule works
 //
 // Each client has a line to the server, in memory, on which packets stay until the explorer delivers them, in order.
 // Between two actions the explorer waits until every goroutine waits for something. Goroutines of one client that run
 // at the same time may send their requests in any order; the explorer always puts them into the same one. Time passes
-// only when nothing else can happen, when a client reconnects, and when a session of a lock that looks at the clock
-// expires.
+// only when nothing else can happen, when a client reconnects, and when a session expires of a lock that uses a clock.
 //
 // # What is not a choice
 //

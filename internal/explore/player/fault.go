@@ -219,8 +219,7 @@ func (w *Player) passTime(lasts time.Duration, mostRequests int, cutOff *Client)
 	}
 }
 
-// removeParent removes the parent of the queue, as the server does with a container
-// that is empty. The next contender makes it again, and numbers begin at 0.
+// removeParent removes the queue's parent, as the server does with an empty container: its numbers begin at 0 again.
 func (w *Player) removeParent() {
 	w.Do(func() {
 		w.Touched.Everything = true

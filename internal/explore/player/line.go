@@ -81,9 +81,6 @@ func (l *Line) arriveAtClientLocked() Frame {
 	return p
 }
 
-// leastRequest is how many bytes every request has: its length, its xid and its operation.
-const leastRequest = 12
-
 // A clientEnd is the client library's net.Conn.
 type clientEnd struct{ *Line }
 
@@ -97,6 +94,7 @@ func (e clientEnd) Write(b []byte) (int, error) {
 	if l.Broken {
 		return 0, io.ErrClosedPipe
 	}
+	const leastRequest = 12 // bytes: its length, its xid and its operation
 	switch {
 	case !l.handshakeDone:
 		l.toServer = append(l.toServer, b...)

@@ -70,7 +70,7 @@ func (w *Player) Play(choose Chooser, acted func(n int, f Footprint)) {
 	for run.Violation == nil && !run.over {
 		actions := w.possibleActions()
 		if len(run.Points) >= maxPoints {
-			w.Violate(w.endless(actions))
+			w.Do(func() { w.ViolateLocked(w.endlessLocked(actions)) })
 			break
 		}
 
@@ -100,16 +100,15 @@ func (w *Player) Play(choose Chooser, acted func(n int, f Footprint)) {
 	}
 }
 
-// endless is the violation of a schedule that has more than maxPoints actions.
-func (w *Player) endless(actions []action) Violation {
+// endlessLocked is the violation of a schedule that has more than maxPoints actions.
+func (w *Player) endlessLocked(actions []action) Violation {
 	if waiter := w.waitsInVain(actions); waiter != "" {
 		return Violation{Kind: Hang, Who: waiter, What: i18n.Textf("nothing goes on but a loop that does not wake %s", waiter)}
 	}
 	return Violation{Kind: Endless, What: i18n.Textf("%d actions, and no end", len(w.Run.Points))}
 }
 
-// waitsInVain names a contender that waits while only goroutines of the lock's own go on, from gap to gap,
-// such as the heartbeat of a holder that has gone; "" if there is none.
+// waitsInVain names a contender that waits while only the lock's own goroutines go on, such as a heartbeat; "": none.
 func (w *Player) waitsInVain(actions []action) string {
 	contenderAt := w.keptInGaps()
 	for _, a := range actions {
@@ -124,8 +123,7 @@ func (w *Player) waitsInVain(actions []action) string {
 }
 
 // Wait lets time pass when no action is possible, until something happens or possible returns true. It returns false
-// when the schedule is over: all scripts have ended, or nothing can happen any more and it has called hang. If timed,
-// the lock may come back after the end of the scripts to remove a node.
+// when the schedule is over: all scripts have ended (and, if timed, the nodes are removed), or it has called hang.
 func (w *Player) Wait(timed bool, possible func() bool, hang func()) (goOn bool) {
 	if w.AllDone() && (!timed || !w.nodesLeft() || w.Idle > maxIdle) {
 		w.checkEnd()

@@ -27,8 +27,6 @@ type Point struct {
 // A Chooser returns the index in p.Enabled of the action to take, or -1 to abort the run.
 type Chooser = func(p *Point) int
 
-const abort = -1
-
 // Kept returns the contender that is kept in a gap, a place in a lock (Subject.Begin). It returns "" if no goroutine is
 // kept there, or if the one that is kept there was started by the lock and no contender waits for it.
 func (p *Point) Kept(name string) string { return p.gaps[strings.TrimPrefix(name, "gap ")] }
@@ -71,9 +69,8 @@ func (r *Run) Choices() (names []string) {
 	return names
 }
 
-// Follow calls play, which plays one run, with a Chooser that makes the choices one after the other. After the last of
-// them afterwards chooses. Widths, if there are any, are how many actions must be possible at each choice. The error
-// says which choice cannot be made, or that the schedule ends before the last one.
+// Follow calls play, which plays one run, with a Chooser that makes the choices, and after the last of them asks
+// afterwards. widths, if any, are how many actions must be possible. The error says which choice cannot be made.
 func Follow(choices []string, widths []int, afterwards Chooser, play func(choose Chooser)) (err error) {
 	made := 0 // how many of the choices
 	play(func(p *Point) int {
@@ -91,7 +88,7 @@ func Follow(choices []string, widths []int, afterwards Chooser, play func(choose
 			err = i18n.Errorf("choice %d is %q, but these are possible: %q", made+1, name, p.Enabled)
 		case made < len(widths) && widths[made] != len(p.Enabled):
 			err = i18n.Errorf("choice %d had %d possibilities, and now %q", made+1, widths[made], p.Enabled)
-			i = abort
+			i = -1 // the run is aborted
 		}
 		made++
 		return i
@@ -113,8 +110,7 @@ func Play(t *testing.T, w World, choose Chooser) *Run {
 	return PlayWatched(t, w, choose, false, nil)
 }
 
-// PlayWatched is Play for a search. With hashing each state has a hash: Point.State. After each action acted, if it is
-// not nil, gets the number of the action, from 0, and its footprint.
+// PlayWatched is Play for a search. With hashing each Point has a State. acted, if not nil, is called after an action.
 func PlayWatched(t *testing.T, w World, choose Chooser, hashing bool, acted func(n int, f Footprint)) *Run {
 	t.Helper()
 	defer Alone()()                     // waits for its turn now, and ends it on return

@@ -241,8 +241,7 @@ func (w *Player) takeDown() {
 		synctest.Wait()
 	}
 	if w.Lock.Lenient {
-		// It may be cleaning up, and a request to a client that has been closed is
-		// never answered. The end of its session wakes the goroutines that wait.
+		// It may be cleaning up. A request to a closed client is never answered: the end of its session ends the wait.
 		for range 2 {
 			w.letMinutesPass()
 			for _, c := range w.Clients {

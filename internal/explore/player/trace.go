@@ -17,9 +17,8 @@ import (
 // A Trace is a schedule as data: what a search has found, or what to play.
 type Trace struct {
 	World World `json:"world"`
-	// Choices are the actions chosen where more than one was possible, from the first on. After the last of them the
-	// explorer goes on by itself: it takes the first action that is not a fault, in the order of the clients' names,
-	// the client that acted last before all others.
+	// Choices are the actions chosen where more than one was possible. After the last of them the explorer takes the
+	// first action that is not a fault, in the order of the clients' names, the client that acted last before all others.
 	Choices []string `json:"choices"`
 	// Widths are how many actions were possible at each of the choices. Another number in a replay is an error.
 	Widths    []int       `json:"widths"`
@@ -51,8 +50,7 @@ func (tr *Trace) String() string {
 	return b.String()
 }
 
-// Steps are the actions of the schedule, a line each, with their effects. The choices have a number. The other
-// actions had no alternative, or the explorer took them by itself.
+// Steps are the actions of the schedule with their effects, a line each. Those that were chosen have a number.
 func (tr *Trace) Steps() i18n.Text {
 	return i18n.Both(tr.steps(i18n.English, "; "), tr.steps(i18n.Chinese, "；"))
 }
@@ -101,8 +99,7 @@ func (tr *Trace) Whole() (choices []string) {
 	return choices
 }
 
-// effects returns what an action has caused: the requests that the server has carried
-// out, with their answers, the events that have arrived, and the contenders' states.
+// effects returns what an action has caused: requests that were carried out, with their answers, events, and notes.
 func (tr *Trace) effects(point int, who string) (list []i18n.Text) {
 	for i, e := range tr.Log {
 		if e.Point != point {

@@ -32,8 +32,7 @@ const (
 	LostAddition  Kind = "an addition is lost"
 	StackGrows    Kind = "the stack grows"
 	StaleWrite    Kind = "an old token writes"
-	// Outlived is a holder whose session has ended while it held the lock, and
-	// that cannot notice it: article E. It is reported apart, as Known, always.
+	// Outlived is a holder that cannot notice that its session has ended: article E. It is always reported as Known.
 	Outlived Kind = "holder outlives its session"
 )
 
@@ -62,9 +61,6 @@ func (v Violation) Text() i18n.Text { return i18n.Textf("%s: %s", v.Kind.Text(),
 
 // Text is the name of the kind.
 func (k Kind) Text() i18n.Text { return i18n.Text(k) }
-
-// Violate is ViolateLocked for a caller that does not have mu.
-func (w *Player) Violate(v Violation) { w.Do(func() { w.ViolateLocked(v) }) }
 
 // reportLocked is ViolateLocked with the parts of a Violation. who is "" if several contenders take part in it.
 func (w *Player) reportLocked(kind Kind, who, format string, args ...any) {

@@ -29,14 +29,12 @@ type Leased interface {
 type Subject struct {
 	Name string
 	Path string // of the lock; "/explore/lock" if it is empty
-	// Open is called once per client; the function that it returns makes the contenders of
-	// that client. If the lock has owners, it makes an owner for each name.
+	// Open is called once per client, and returns a function that makes a contender; of locks with owners, one per name.
 	Open func(conn *zk.Conn, path string) func(name string) Lock
 	// NotLocked reports whether an error of Unlock means that the lock was not held. Nil: the lock cannot report that.
 	NotLocked func(err error) bool
-	// Begin, if it is not nil, is called before each schedule. A lock that calls gap(name) at a place where the scheduler
-	// may let others run stops there until the explorer chooses to let it go on. End is called when the schedule is over:
-	// goroutines of the lock that wait must exit then.
+	// Begin, if it is not nil, is called before each schedule. A lock that calls gap(name), where the scheduler may let
+	// others run, stops there until the explorer lets it go on. end is called at last: goroutines that wait must exit.
 	Begin func(gap func(name string)) (end func())
 
 	// What the lock promises.
@@ -51,8 +49,7 @@ type Subject struct {
 	// Requests and Events are how many requests n contenders send at most, and how many watch events they get, if each
 	// locks once and no fault happens. Nil: not checked.
 	Requests, Events func(n int) int
-	// Check, if it is not nil, is called whenever all goroutines have got as far as they
-	// can. It returns what is wrong with the lock; a Violation without a Kind if nothing is.
+	// Check, if it is not nil, is called when all goroutines have settled, and returns what is wrong; no Kind: nothing.
 	Check  func() Violation
 	Ignore []Kind  // violations that are not reported, because the lock makes no such promise
 	Known  []Known // the known faults of the lock
@@ -65,8 +62,7 @@ type Subject struct {
 	// Lenient: the lock is a student's attempt. Any right behaviour is accepted: the lock may try again after a fault
 	// or not, clean up later, wait for timers, and draw random names, so that its schedules need not repeat.
 	Lenient bool
-	// Alone: the contenders of a client share nothing but the client, so Open
-	// may be called for each of them. A film then shows whose each request is.
+	// Alone: contenders share nothing but the client: Open may be called for each, and a film knows whose a request is.
 	Alone   bool
 	Session time.Duration // the session timeout of the clients; 0: SessionTimeout
 	Within  time.Duration // Lock gives up after this time; 0: it does not
@@ -176,12 +172,10 @@ type World struct {
 	// Ensemble: the client knows three servers, not one. It connects to the next one at once, and keeps what it has not sent.
 	Ensemble bool `json:"ensemble,omitempty"`
 	// Behind: after each new connection, until the client syncs or writes, its server has nothing newer than its answers.
-	Behind bool `json:"behind,omitempty"`
-	// Kinds are the kinds of fault that may happen, Faults is how many may happen in one schedule, all kinds together, and
-	// Each is how many of one kind; 0: as many as Faults says.
-	Kinds  []Fault `json:"kinds,omitempty"`
-	Faults int     `json:"faults,omitempty"`
-	Each   int     `json:"each,omitempty"`
+	Behind bool    `json:"behind,omitempty"`
+	Kinds  []Fault `json:"kinds,omitempty"`  // the kinds of fault that may happen
+	Faults int     `json:"faults,omitempty"` // how many may happen in one schedule, all kinds together
+	Each   int     `json:"each,omitempty"`   // how many of one kind; 0: as many as Faults says
 
 	Tagged bool `json:"-"` // each contender of a client has a path of its own to the lock: tag.go
 }

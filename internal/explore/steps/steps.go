@@ -36,8 +36,7 @@ func (p plainLock) Lock(context.Context) error            { return p.Plain.Lock(
 func (p plainLock) TryLock(context.Context) (bool, error) { return p.Plain.TryLock() }
 func (p plainLock) Unlock(context.Context) error          { return p.Plain.Unlock() }
 
-// These are the faults of the steps that depend on the order of messages; the pages of the steps describe them. They
-// do not have player.Outlived, which the player reports by itself.
+// These are the known faults of the steps; their pages describe them. The player reports player.Outlived by itself.
 var (
 	// LostReply is known of every lock but zklock.
 	LostReply = player.Known{

@@ -8,12 +8,10 @@ import (
 	"os/exec"
 )
 
-// Deafen drops every packet that comes to the node from another one, silently: connections stay
-// open. It does so until Heal, or until the node is started again. Two nodes that are deafened to
-// each other are cut from each other, and from no other node.
+// Deafen drops every packet that comes to the node from another one, silently: connections stay open. It lasts until
+// Heal, or until the node is started again. Two nodes that are deafened to each other are cut from no other node.
 //
-// The rule is in the network namespace of the node's container, so it goes with the container. It
-// takes root, or sudo without a password, on the machine of the Docker daemon.
+// The rule goes with the node's container. It takes root, or sudo without a password, where the Docker daemon runs.
 func (n *Node) Deafen(ctx context.Context, from *Node) error { return n.deafen(ctx, from) }
 
 // DeafenToData is Deafen, but the node receives acknowledgements of what it sends, so that it can send more; and after
