@@ -8,12 +8,11 @@
 //	err := b.Run(ctx)
 //	report.PrintTable(os.Stdout, b.Results, 0, i18n.English)
 //
-// A lock that is not on ZooKeeper has a Player of its own. Its Run makes one [Contender] for each goroutine
-// and gives them to a [Race]. The race counts and times; what the lock has sent, only its client knows. So
-// the player counts the requests as its server counts them, in a hook of the client such as an interceptor,
-// and sets [Race.Sent] to a function that returns the number so far. The race writes to [report.Run] how
-// much it has grown. At the limit, it takes a lock that still sends for slow, and one that does not for
-// hung. If contenders ask several times, as those that poll do, the player sets Run.Attempts, too.
+// A lock that is not on ZooKeeper has a Player of its own. Its Run makes one [Contender] for each goroutine and gives
+// them to a [Race], which counts and times. What the lock has sent, only its client knows: the player counts the
+// requests in a hook of the client, such as an interceptor, and sets [Race.Sent] to a function that returns the number
+// so far. At the limit, the race takes a lock that still sends for slow, and one that does not for hung. If contenders
+// ask several times, as those that poll do, the player sets Run.Attempts, too.
 package counter
 
 import (

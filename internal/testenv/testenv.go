@@ -116,8 +116,7 @@ func Again(t *testing.T, play func(t *testing.T)) {
 	}
 }
 
-// Spoiled ends a trial of Again with an outcome that a machine that stops for a while can cause. It
-// fails if the machine has not stopped: then the code under test has caused the outcome.
+// Spoiled ends a trial of Again with an outcome that a machine that stops can cause. It fails if it has not stopped.
 func Spoiled(t *testing.T, outcome string) {
 	t.Helper()
 	if at := stopped.Load(); at == nil || time.Since(*at) > 5*time.Minute {

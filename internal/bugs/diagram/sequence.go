@@ -31,8 +31,7 @@ type Step struct {
 	Timed    bool
 }
 
-// A Packet names a packet of a run: the N-th that arrived of its Kind, "request", "reply" or "event", from 1, on
-// the line of a client. A diagram and a film of the same run name it alike.
+// A Packet names the N-th packet, from 1, of its Kind, "request", "reply" or "event", that arrived on a client's line.
 type Packet struct {
 	Client, Kind string
 	N            int
@@ -66,8 +65,7 @@ func (s *Sequence) ends(step Step) (left, right int) {
 	return min(from, to), max(from, to)
 }
 
-// New makes a sequence of steps, with lanes for the server and for the clients that take part
-// in a step. If a client has the name "client", the others are goroutines that share it.
+// New makes a sequence, with lanes for the server and the clients in its steps. The others share one named "client".
 func New(clients []string, server i18n.Text, steps []Step) *Sequence {
 	s := &Sequence{Steps: steps}
 	for i, name := range clients {

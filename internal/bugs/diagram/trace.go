@@ -156,8 +156,7 @@ var (
 	secondsOver = regexp.MustCompile(`(\d)\.0\d+s`) // whole seconds, and a moment
 )
 
-// noteStep returns the step of a note that follows the steps before it; it has no text if the
-// note is not drawn. Holders are the clients that hold the lock, or go on as if they do.
+// noteStep returns the step of a note; no text: it is not drawn. holders hold the lock, or go on as if they do.
 func noteStep(e player.Entry, holders []string, before []Step) Step {
 	full := i18n.Both(strings.TrimPrefix(e.Text.String(), "known: "), strings.TrimPrefix(e.Text.In(i18n.Chinese), "出现已知问题："))
 	head, details := cutAtColon(full)

@@ -6,8 +6,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// A Guarded writes the data of one holder of the lock, to the ZooKeeper that has the lock. The holder
-// calls Begin after it has locked and before it reads the data, and End before it unlocks.
+// A Guarded writes a holder's data to the lock's ZooKeeper. Begin is called before the data is read, End before Unlock.
 type Guarded interface {
 	Begin(conn *zk.Conn, holdersNode string, token int64) error
 	Set(path string, data []byte) error

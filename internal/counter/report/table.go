@@ -37,52 +37,42 @@ func ofTable(results []Run, aside bool) []Run {
 func mainTable(results []Run, aside bool, l i18n.Language) table {
 	results = ofTable(results, aside)
 	groups := group(results)
-	naive, best := make(map[int]time.Duration), make(map[int]time.Duration) // by number of goroutines
-	for _, g := range groups {
-		if !g.ok() {
-			continue
-		}
-		if g.lock == "naive" {
-			naive[g.n] = g.elapsed()
-		}
-		if g.about().Unsafe.String() == "" && (best[g.n] == 0 || g.elapsed() < best[g.n]) {
-			best[g.n] = g.elapsed()
-		}
-	}
+	naive, best := timesToCompare(groups)
 	var t table
 	var columns []func(Group) string
-	column := func(shown bool, title i18n.Text, text func(Group) string) {
-		if shown {
-			t.Header, columns = append(t.Header, title.In(l)), append(columns, text)
-		}
+	column := func(title i18n.Text, text func(Group) string) {
+		t.Header, columns = append(t.Header, title.In(l)), append(columns, text)
 	}
 	some := func(is func(Run) bool) bool { return slices.ContainsFunc(results, is) }
-	column(true, "lock", Group.name)
-	column(true, i18n.Same("N"), func(g Group) string { return strconv.Itoa(g.n) })
-	column(true, "count", func(g Group) string {
+
+	column("lock", Group.name)
+	column(i18n.Same("N"), func(g Group) string { return strconv.Itoa(g.n) })
+	column("count", func(g Group) string {
 		if g.about().Unsafe.String() != "" {
 			return noLockText.In(l)
 		}
 		return strconv.Itoa(g.runs[0].Count)
 	})
-	column(some(func(r Run) bool { return r.Processes > 1 }), "total", // of all of them
-		func(g Group) string { return strconv.Itoa(g.runs[0].Total) })
-	column(true, "elapsed", func(g Group) string { return milliseconds(g.elapsed()) })
-	column(true, "vs naive", func(g Group) string { return ratio(naive[g.n], g.elapsed()) })
-	column(some(func(r Run) bool { return r.About.System != "" }), "attempts/acq", // only beside locks that are not on ZooKeeper
-		func(g Group) string { return g.perAcquisition(func(r Run) int64 { return r.Attempts }) })
-	column(true, "requests/acq", func(g Group) string { return g.perAcquisition(func(r Run) int64 { return r.Requests }) })
-	column(true, "events/acq", func(g Group) string {
+	if severalProcesses := some(func(r Run) bool { return r.Processes > 1 }); severalProcesses {
+		column("total", func(g Group) string { return strconv.Itoa(g.runs[0].Total) })
+	}
+	column("elapsed", func(g Group) string { return milliseconds(g.elapsed()) })
+	column("vs naive", func(g Group) string { return ratio(naive[g.n], g.elapsed()) })
+	if notAllOnZooKeeper := some(func(r Run) bool { return r.About.System != "" }); notAllOnZooKeeper {
+		column("attempts/acq", func(g Group) string { return g.perAcquisition(func(r Run) int64 { return r.Attempts }) })
+	}
+	column("requests/acq", func(g Group) string { return g.perAcquisition(func(r Run) int64 { return r.Requests }) })
+	column("events/acq", func(g Group) string {
 		if g.about().System != "" {
 			return "-"
 		}
 		return g.perAcquisition(func(r Run) int64 { return r.WatchEvents })
 	})
-
-	measured := len(columns)
-	article := !aside && slices.ContainsFunc(groups, func(g Group) bool { return g.article() > 0 })
-	column(article, "article A", func(g Group) string { return milliseconds(g.article()) })
-	column(article, "A vs naive", func(g Group) string { return ratio(ArticleNaive[g.n], g.article()) })
+	measured := len(columns) // the article's columns come behind these
+	if !aside && slices.ContainsFunc(groups, func(g Group) bool { return g.article() > 0 }) {
+		column("article A", func(g Group) string { return milliseconds(g.article()) })
+		column("A vs naive", func(g Group) string { return ratio(ArticleNaive[g.n], g.article()) })
+	}
 	t.extra = len(columns) - measured
 
 	for i, g := range groups {
@@ -109,6 +99,23 @@ func mainTable(results []Run, aside bool, l i18n.Language) table {
 		}
 	}
 	return t
+}
+
+// timesToCompare returns, by the number of goroutines, the time of the naive lock and the best time of a lock.
+func timesToCompare(groups []Group) (naive, best map[int]time.Duration) {
+	naive, best = make(map[int]time.Duration), make(map[int]time.Duration)
+	for _, g := range groups {
+		if !g.ok() {
+			continue
+		}
+		if g.lock == "naive" {
+			naive[g.n] = g.elapsed()
+		}
+		if g.about().Unsafe.String() == "" && (best[g.n] == 0 || g.elapsed() < best[g.n]) {
+			best[g.n] = g.elapsed()
+		}
+	}
+	return naive, best
 }
 
 // PrintTable prints what the benchmark shows. The width is that of a terminal, in columns; 0 means no limit.

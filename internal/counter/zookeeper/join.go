@@ -259,8 +259,7 @@ func (g *group) begin(dir string) (*tally, error) {
 	return &tally{group: g, dir: dir}, g.barrier(dir + "/start")
 }
 
-// add adds one to the counter. The holder calls it with the connection by which it holds the lock: that connection has
-// seen the last release, and so all writes before it, even if its server is behind the others.
+// add adds one to the counter. conn is that of the holder's lock: it has seen the last release, and all writes before.
 func (t *tally) add(conn *zk.Conn) error {
 	data, stat, err := conn.Get(t.dir + "/count")
 	if err != nil {

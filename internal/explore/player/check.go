@@ -117,8 +117,7 @@ func (w *Player) checkWaitLocked(k *Contender) {
 	}
 }
 
-// checkEntryLocked checks a contender that has just got the lock: its token is higher than that of the last holder, its
-// node is before those of all that wait, and none that waits has been overtaken too often.
+// checkEntryLocked checks a contender that has just got the lock: its token, its place in the queue, and overtakings.
 func (w *Player) checkEntryLocked(k *Contender) {
 	if leased, ok := k.Lock.(Leased); ok {
 		token := leased.Token()

@@ -191,8 +191,7 @@ func (w *Player) pauseAll(f Fault) {
 	w.passTime(lasts, mostRequests, nil)
 }
 
-// passTime lets a time pass, and returns earlier if more than mostRequests are sent. Meanwhile requests are carried out
-// at once, except for those of a client that is cut off, if that is not nil.
+// passTime lets a time pass, but sends mostRequests at most. Meanwhile requests arrive at once, except those of cutOff.
 func (w *Player) passTime(lasts time.Duration, mostRequests int, cutOff *Client) {
 	for deadline := time.Now().Add(lasts); ; {
 		w.Settle()
@@ -270,8 +269,7 @@ func (w *Player) endContextAfterLooks(k *Contender, n int) {
 
 var errCause = errors.New("the caller has given up") // context.Cause of a student's ctx
 
-// A countedContext is the ctx of a contender, and counts the calls of its Err. Done, Value and Cause are
-// those of the inner one, so contexts that the lock derives from it end with it.
+// A countedContext is the ctx of a contender, and counts the calls of its Err. Contexts derived from it end with it.
 type countedContext struct {
 	context.Context
 	k *Contender

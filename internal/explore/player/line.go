@@ -30,7 +30,8 @@ type Line struct {
 }
 
 func newLine(w *Player, c *Client) *Line {
-	return &Line{w: w, c: c, unanswered: make(map[int32]Frame), wakeServer: sync.NewCond(&w.mu), wakeClient: sync.NewCond(&w.mu)}
+	return &Line{w: w, c: c, unanswered: make(map[int32]Frame),
+		wakeServer: sync.NewCond(&w.mu), wakeClient: sync.NewCond(&w.mu)}
 }
 
 // BreakLocked loses all that is on the line.

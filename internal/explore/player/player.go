@@ -45,8 +45,7 @@ type Player struct {
 	czxids       map[string]int64  // by path, the zxid of the node's create
 }
 
-// Do calls f with the player's lock held: until it returns, nothing else of the schedule
-// changes. f may call the methods whose names end with Locked, and waits for nothing.
+// Do calls f with the player's lock held. f may call the methods whose names end with Locked, and waits for nothing.
 func (w *Player) Do(f func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -62,7 +62,7 @@ func (v Violation) Text() i18n.Text { return i18n.Textf("%s: %s", v.Kind.Text(),
 // Text is the name of the kind.
 func (k Kind) Text() i18n.Text { return i18n.Text(k) }
 
-// reportLocked is ViolateLocked with the parts of a Violation. who is "" if several contenders take part in it.
+// reportLocked is ViolateLocked with the parts of a Violation, whose Who is "" if several contenders take part in it.
 func (w *Player) reportLocked(kind Kind, who, format string, args ...any) {
 	w.ViolateLocked(Violation{Kind: kind, Who: who, What: i18n.Textf(format, args...)})
 }
