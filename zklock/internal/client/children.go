@@ -47,14 +47,18 @@ func (c *Client) ReadChildren(stop <-chan struct{}, node string, wanted func(nam
 	return slices.DeleteFunc(all, func(child Child) bool { return child.Stat == nil }), cmp.Or(errs...)
 }
 
-// read fills in a child. Where the data may not be read, Stat still answers; it is nil if the node has gone.
+// read fills in a child. Stat is nil if the node has gone.
 func (c *Client) read(stop <-chan struct{}, path string, child *Child) (err error) {
 	child.Data, child.Stat, err = c.Get(stop, path)
-	if child.Unreadable = errors.Is(err, zk.ErrNoAuth); child.Unreadable {
-		child.Stat, err = c.Stat(stop, path)
+	there := !errors.Is(err, zk.ErrNoNode)
+	if child.Unreadable = errors.Is(err, zk.ErrNoAuth); child.Unreadable { // Exists needs no permission
+		err = c.insist(stop, anyServer, func() (err error) { there, child.Stat, err = c.conn.Exists(path); return err })
+	}
+	if !there {
+		child.Stat = nil
 	}
 	if errors.Is(err, zk.ErrNoNode) {
-		child.Stat, err = nil, nil
+		err = nil
 	}
 	if err != nil {
 		err = fmt.Errorf("read %s: %w", path, err)

@@ -25,22 +25,22 @@ type Client struct {
 	closed  chan struct{} // closed once the client is found to be closed
 	closing sync.Once     // closes it
 	serial  *atomic.Int64 // counts the nodes
-	fewer   *sync.Cond    // of mu: fewer requests are under way, or the others are no longer kept back
+	goOn    *sync.Cond    // of mu: fewer requests are under way, or the others are no longer kept back
 
-	mu        sync.Mutex
-	trouble   error // the last request without an answer
-	troubleAt time.Time
-	underway  int       // requests
-	waits     time.Time // since when they wait for the next answer
-	keptBack  bool      // requests, except those of the proof
-	prover    prover
-	proofOf   subject
-	rounds    rounds
+	mu           sync.Mutex
+	trouble      error // the last request without an answer
+	troubleAt    time.Time
+	underWay     int       // requests
+	waitingSince time.Time // when the last answer came, or the first of these requests was sent
+	othersWait   bool      // requests are kept back, except those of a round
+	prover       prover
+	proofOf      subject
+	rounds       rounds
 }
 
 // clients has the Client of each zk.Conn and session timeout, by weak pointer on
 // both sides: it keeps neither of them alive.
-var clients sync.Map // client → weak.Pointer[Client]
+var clients sync.Map // key → weak.Pointer[Client]
 
 // serials counts the nodes of each client.
 var serials sync.Map // weak.Pointer[zk.Conn] → *atomic.Int64
@@ -58,31 +58,34 @@ func Of(conn *zk.Conn, timeout time.Duration) *Client {
 		runtime.AddCleanup(conn, func(k weak.Pointer[zk.Conn]) { serials.Delete(k) }, weak.Make(conn))
 	}
 	c := &Client{conn: conn, given: timeout, serial: serial.(*atomic.Int64), closed: make(chan struct{})}
-	c.fewer = sync.NewCond(&c.mu)
-	c.rounds.complete, c.rounds.users = make(chan struct{}), make(map[*Tasks]int)
-	c.rounds.timer = time.AfterFunc(time.Hour, c.prove)
+	c.goOn = sync.NewCond(&c.mu)
+	c.rounds.over, c.rounds.users = make(chan struct{}), make(map[*Tasks]int)
+	c.rounds.timer = time.AfterFunc(time.Hour, c.timerFired)
 	c.rounds.timer.Stop()
-	c.rounds.silence = time.AfterFunc(time.Hour, c.leave)
+	c.rounds.silence = time.AfterFunc(time.Hour, c.leaveServer)
 	c.rounds.silence.Stop()
+
 	k, own := key{weak.Make(conn), timeout}, weak.Make(c)
 	for {
-		v, loaded := clients.LoadOrStore(k, own)
+		entry, loaded := clients.LoadOrStore(k, own)
 		if !loaded {
-			if known := conns.Of(conn); known != nil && timeout > 0 {
-				known.Within(timeout)
-			}
-			runtime.AddCleanup(c, func(k key) { clients.CompareAndDelete(k, own) }, k)
-			if assumed, known := conns.SessionTimeout(conn); timeout == 0 && !known {
-				conns.Warn(conn, fmt.Sprintf("zklock: the client does not say its session timeout, and %v is assumed; "+
-					"see zklock.WithSessionTimeout", assumed))
-			}
-			return c
+			break // c is the Client of conn from now on
 		}
-		if present := v.(weak.Pointer[Client]).Value(); present != nil {
+		if present := entry.(weak.Pointer[Client]).Value(); present != nil {
 			return present
 		}
-		clients.CompareAndDelete(k, v) // it is garbage
+		clients.CompareAndDelete(k, entry) // it is garbage
 	}
+	runtime.AddCleanup(c, func(k key) { clients.CompareAndDelete(k, own) }, k)
+
+	if known := conns.Of(conn); known != nil && timeout > 0 {
+		known.Within(timeout)
+	}
+	if assumed, known := conns.SessionTimeout(conn); timeout == 0 && !known {
+		conns.Warn(conn, fmt.Sprintf("zklock: the client does not say its session timeout, and %v is assumed; "+
+			"see zklock.WithSessionTimeout", assumed))
+	}
+	return c
 }
 
 // close notes that the client is closed, while something of a lock is under way.
@@ -148,45 +151,50 @@ const (
 // a caller that has a ctx must not call it in its own goroutine.
 func (c *Client) call(by answerer, request func() error) error { return c.send(by, request, false) }
 
-// send does what call does. A request of a proof is not kept back.
-func (c *Client) send(by answerer, request func() error, proof bool) error {
-	first := c.begin(proof)
+// callInRound is call for a request of a round, which is never kept back.
+func (c *Client) callInRound(by answerer, request func() error) error {
+	return c.send(by, request, true)
+}
+
+func (c *Client) send(by answerer, request func() error, inRound bool) error {
+	first := c.begin(inRound)
 	session, a := c.conn.SessionID(), answer{by, exchange{sent: time.Now(), first: first}}
 	err := request()
 	c.end()
-	switch {
-	case !oneOf(err, answers) && transient(err):
+
+	switch isAnswer := oneOf(err, answers); {
+	case !isAnswer && transient(err):
 		return &noAnswer{c.conn.Server(), err}
-	case oneOf(err, answers):
+	case isAnswer:
 		a.answered = time.Now()
 		if oneOf(err, eager) {
 			a.by = anyServer
 		}
-		c.note(session, a)
+		c.noteAnswer(session, a)
 	}
 	return explain(err)
 }
 
-// begin counts a request, and reports whether no other one is under way.
-func (c *Client) begin(proof bool) (first bool) {
+// begin waits while the request is kept back, counts it, and reports whether no other one is under way.
+func (c *Client) begin(inRound bool) (first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for c.keptBack && !proof {
-		c.fewer.Wait()
+	for c.othersWait && !inRound {
+		c.goOn.Wait()
 	}
-	c.underway++
-	if c.underway == 1 {
-		c.waits = time.Now()
+	c.underWay++
+	if c.underWay == 1 {
+		c.waitingSince = time.Now()
 	}
-	return c.underway == 1
+	return c.underWay == 1
 }
 
 func (c *Client) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.underway--
-	c.waits = time.Now()
-	c.fewer.Broadcast()
+	c.underWay--
+	c.waitingSince = time.Now()
+	c.goOn.Broadcast()
 }
 
 // insist repeats one request until it is answered, or stop is closed.
@@ -225,16 +233,6 @@ func (c *Client) ChildrenW(stop <-chan struct{}, node string) (names []string, c
 func (c *Client) Get(stop <-chan struct{}, node string) (data []byte, stat *zk.Stat, err error) {
 	err = c.insist(stop, anyServer, func() (err error) { data, stat, err = c.conn.Get(node); return err })
 	return data, stat, err
-}
-
-// Stat returns the Stat of a node, nil if there is none. It needs no permission.
-func (c *Client) Stat(stop <-chan struct{}, node string) (stat *zk.Stat, err error) {
-	var there bool
-	err = c.insist(stop, anyServer, func() (err error) { there, stat, err = c.conn.Exists(node); return err })
-	if !there {
-		stat = nil
-	}
-	return stat, err
 }
 
 // GetW reads a node and watches it.

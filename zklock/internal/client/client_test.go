@@ -115,7 +115,7 @@ func TestAHoldOfBeforeALossOfTheDataIsFenced(t *testing.T) {
 			return testenv.Err(c.Guarded(context.Background(), new(Tasks), valid, "/guard", m.In("/guard"), []any{operation}))
 		}
 		for i, old := range []string{"first", ""} {
-			before, next := Mark{4096 << i, old}, Mark{4096 << i, "next"}
+			before, next := Mark{4096 << i, old}, Mark{4096 << i, "next"} // with the same token
 			require.NoError(t, guard(before))
 			require.NoError(t, write(before))
 			require.ErrorIs(t, guard(next), ErrFenced)

@@ -156,7 +156,7 @@ func (c *Client) Ended(ctx context.Context, what string, began time.Time) error 
 	err := conns.WhyEnded(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	silent := time.Since(c.waits)
+	silent := time.Since(c.waitingSince)
 	switch {
 	case c.trouble != nil && c.troubleAt.After(began):
 		err = fmt.Errorf("%w (%w)", err, c.trouble)
@@ -166,7 +166,7 @@ func (c *Client) Ended(ctx context.Context, what string, began time.Time) error 
 			tried = known.Report()
 		}
 		err = fmt.Errorf("%w (the client has no server: %s)", err, tried)
-	case c.underway > 0 && silent > shortPause:
+	case c.underWay > 0 && silent > shortPause:
 		err = fmt.Errorf("%w (%s has not answered for %v)", err, c.conn.Server(), silent.Round(time.Millisecond))
 	}
 	return fmt.Errorf("zklock: %s, after %v: %w", what, time.Since(began).Round(time.Millisecond), err)

@@ -43,13 +43,14 @@ func (c *Client) Guard(stop <-chan struct{}, over func() error, path string, mar
 	for {
 		seen, stat, err := c.Get(stop, path)
 		there := err == nil
+		const ofGuard, ofLast = 0, 2 // the indices of the operations on the guard node and on the last mark
 		ops := []any{
 			&zk.CreateRequest{Path: path, Data: data, Acl: acl},
 			&zk.CreateRequest{Path: mark.In(path), Acl: acl},
 		}
 		var last Mark
 		if there {
-			ops[0] = &zk.SetDataRequest{Path: path, Data: data, Version: stat.Version}
+			ops[ofGuard] = &zk.SetDataRequest{Path: path, Data: data, Version: stat.Version}
 			last, err = parseMark(seen)
 			switch {
 			case err != nil || last == mark:
@@ -62,16 +63,17 @@ func (c *Client) Guard(stop <-chan struct{}, over func() error, path string, mar
 		} else if !errors.Is(err, zk.ErrNoNode) {
 			return err
 		}
+
 		done, err := c.Multi(stop, over, ops...)
 		switch failed := slices.IndexFunc(done, func(r zk.MultiResponse) bool { return r.Error != nil }); {
 		case err == nil:
 			return nil
-		case errors.Is(err, ErrUnknownOutcome):
-		case failed == 0 && (errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNodeExists)):
-		case failed == 0 && errors.Is(err, zk.ErrNoNode) && there:
-		case failed == 0 && errors.Is(err, zk.ErrNoNode):
+		case errors.Is(err, ErrUnknownOutcome): // the next read shows it
+		case failed == ofGuard && (errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNodeExists)):
+		case failed == ofGuard && errors.Is(err, zk.ErrNoNode) && there: // it has been deleted since
+		case failed == ofGuard && errors.Is(err, zk.ErrNoNode):
 			return fmt.Errorf("the parent of the guard has to exist: %w", err)
-		case failed == 2 && errors.Is(err, zk.ErrNoNode): // the delete
+		case failed == ofLast && errors.Is(err, zk.ErrNoNode):
 			missing = last
 		default:
 			return err
@@ -103,33 +105,28 @@ func (c *Client) Guarded(
 		}
 		all = append(all, operation)
 	}
-	type outcome struct {
-		done []zk.MultiResponse
-		err  error
-	}
-	answer := make(chan outcome, 1)
+
+	var done []zk.MultiResponse
+	var err error
+	answered := make(chan struct{})
 	ended := c.Aside(ctx, tasks, what, func(stop <-chan struct{}) error {
-		done, err := c.Multi(stop, over, all...)
-		answer <- outcome{done, err}
+		defer close(answered)
+		done, err = c.Multi(stop, over, all...)
 		return err
 	})
-	var o outcome
-	select {
-	case o = <-answer:
-	default:
-		return nil, fmt.Errorf("%w: %w", ended, ErrUnknownOutcome)
-	}
 	switch {
-	case o.err == nil:
-		return o.done[1:], nil // without the check of the mark
-	case errors.Is(o.err, ErrStopped):
+	case !IsClosed(answered): // ctx has ended
+		return nil, fmt.Errorf("%w: %w", ended, ErrUnknownOutcome)
+	case err == nil:
+		return done[1:], nil // without the check of the mark
+	case errors.Is(err, ErrStopped):
 		return nil, ended // and nothing was sent
-	case errors.Is(o.err, ErrFenced):
-		return nil, o.err
-	case len(o.done) > 0 && errors.Is(o.done[0].Error, zk.ErrNoNode):
+	case errors.Is(err, ErrFenced):
+		return nil, err
+	case len(done) > 0 && errors.Is(done[0].Error, zk.ErrNoNode): // the mark
 		return nil, fmt.Errorf("%w: %s", ErrFenced, path)
 	}
-	return o.done[min(1, len(o.done)):], fmt.Errorf("zklock: %s: %w", what, o.err)
+	return done[min(1, len(done)):], fmt.Errorf("zklock: %s: %w", what, err)
 }
 
 // parseMark returns the mark whose name is the data of a guard node, and none if that is empty.

@@ -25,7 +25,7 @@ type Parent struct {
 	Crowded atomic.Bool // so many contend that a create need not ask whether its node is alone
 }
 
-const mostClosed = 3
+const mostClosed = 3 // connections
 
 // The modes of a Parent. Its mark is the low-water mark of lowwater.go.
 const (
@@ -66,14 +66,12 @@ func (p *Parent) Create(stop <-chan struct{}, named func(id string) (prefix stri
 	var prefix string
 	var data []byte
 	for {
-		if c.SessionID() == 0 { // wait for a session: the create must belong to one
+		session := c.SessionID()
+		for session == 0 { // the create must belong to one
 			if err := c.Sync(stop); err != nil {
 				return nil, err
 			}
-		}
-		session := c.SessionID()
-		if session == 0 {
-			continue
+			session = c.SessionID()
 		}
 		if p.mode.Load() == unread {
 			p.read(stop) // if that fails, the parent stays unread
@@ -82,6 +80,7 @@ func (p *Parent) Create(stop <-chan struct{}, named func(id string) (prefix stri
 			prefix, data = named(fmt.Sprintf("%016x%016x", uint64(session), c.serial.Add(1)))
 			prefix = p.path + "/" + prefix
 		}
+
 		node := &Node{parent: p, Session: session}
 		err := node.create(prefix, data)
 		if maybe(err) || err == nil && c.SessionID() != session {
@@ -95,6 +94,7 @@ func (p *Parent) Create(stop <-chan struct{}, named func(id string) (prefix stri
 				node, err = found, nil
 			}
 		}
+
 		switch {
 		case errors.Is(err, zk.ErrNoNode):
 			if err = p.makeDir(p.path); err == nil {

@@ -49,15 +49,15 @@ import (
 //
 // What outages a lease outlasts with it is in docs/production.md.
 type prover struct {
-	timeout   time.Duration // T, of the session; 0 before the first answer
-	needed    bool          // somebody needs the session to be safe
-	held      int           // locks
-	roundTrip time.Duration // to the server takes at most this, by the last measurement
-	signs     []sign        // in the order in which they were sent, without those of complete proofs
-	round     exchange      // the first request of the last round, or the one that counts as such
-	before    exchange      // the same of the round before
-	proved    time.Time     // until when the session is safe, by a proof
-	presumed  time.Time     // the same by a write, before there was a valid proof
+	timeout     time.Duration // T, of the session; 0 before the first answer
+	needed      bool          // somebody needs the session to be safe
+	held        int           // locks
+	roundTrip   time.Duration // to the server takes at most this, by the last measurement
+	signs       []sign        // in the order in which they were sent, without those of complete proofs
+	lastRound   exchange      // the first request of the last round, or the one that counts as such
+	roundBefore exchange      // the same of the round before
+	proved      time.Time     // until when the session is safe, by a proof
+	presumed    time.Time     // the same by a write, before there was a valid proof
 }
 
 // An answer is one that the server gave to a request.
@@ -66,6 +66,7 @@ type answer struct {
 	exchange
 }
 
+// An exchange is a request with its answer.
 type exchange struct {
 	sent, answered time.Time
 	first          bool // no other request was under way when it was sent
@@ -80,7 +81,7 @@ type sign struct {
 // isOpen reports whether the barrier is missing.
 func (s sign) isOpen() bool { return s.barrier.IsZero() }
 
-// mostSigns is more than there can be in a session timeout.
+// mostSigns is how many signs are remembered: one of each 48th of T, so those of the last T.
 const mostSigns = 48
 
 // betweenPings is how long the leader takes at most from one ping to the next.
@@ -97,7 +98,7 @@ func (p *prover) safeUntil() time.Time { return later(p.presumed, p.proved) }
 
 // isBarrier reports whether an answer is that to the barrier of a sign.
 func (p *prover) isBarrier(a answer, s sign) bool {
-	return a.by >= theLeader && s.isOpen() && a.sent.Sub(s.answered) >= p.betweenPings()
+	return a.by >= theLeader && s.isOpen() && !a.sent.Before(p.barrierDue(s))
 }
 
 // isCommit reports whether an answer is that to the commit of a sign.
@@ -105,35 +106,41 @@ func (p *prover) isCommit(a answer, s sign) bool {
 	return a.by == aQuorum && !s.isOpen() && !a.sent.Before(s.barrier)
 }
 
-// note learns an answer.
+// note learns an answer: how far away the server is, and what the answer proves. It may be the commit of one sign, the
+// barrier of others, and a sign itself.
 func (p *prover) note(a answer) {
 	if took := a.answered.Sub(a.sent); a.first || took < p.roundTrip {
 		p.roundTrip = took // any other may have waited for those in front of it
 	}
-	until := a.sent.Add(p.timeout * 3 / 8)
+	until := a.sent.Add(p.timeout * 3 / 8) // as "Before the first proof" says
 	if a.by == aQuorum && (!p.needed || p.isPresumed()) && until.After(p.presumed) {
 		p.presumed = until
 	}
-
 	if !p.needed { // no proof is under way
 		p.signs = nil
 	}
-	for n, s := range slices.Backward(p.signs) {
+
+	for i, s := range slices.Backward(p.signs) {
 		if p.isCommit(a, s) {
 			p.proved = s.sent.Add(p.timeout)
-			p.signs = slices.Delete(p.signs, 0, n+1)
+			p.signs = slices.Delete(p.signs, 0, i+1) // earlier ones would prove less
 			break
 		}
 	}
-
-	for n, s := range p.signs {
+	for i, s := range p.signs {
 		if p.isBarrier(a, s) {
-			p.signs[n].barrier = a.answered
+			p.signs[i].barrier = a.answered
 		}
 	}
-	if n := len(p.signs); n == 0 || a.sent.Sub(p.signs[n-1].sent) >= p.timeout/mostSigns {
-		p.signs = append(p.signs[n/mostSigns:], sign{exchange: a.exchange})
+
+	n := len(p.signs)
+	if n > 0 && a.sent.Sub(p.signs[n-1].sent) < p.timeout/mostSigns {
+		return // the last sign is as good
 	}
+	if n == mostSigns {
+		p.signs = p.signs[1:]
+	}
+	p.signs = append(p.signs, sign{exchange: a.exchange})
 }
 
 // forget drops what was learnt of another session, or by another session timeout.
@@ -146,11 +153,12 @@ func (p *prover) need(needed bool) (begins bool) {
 	if !begins {
 		return false
 	}
-	p.round, p.before = exchange{}, exchange{}
+
+	p.lastRound, p.roundBefore = exchange{}, exchange{}
 	if n := len(p.signs); n > 0 {
-		p.round = p.signs[n-1].exchange
+		p.lastRound = p.signs[n-1].exchange
 	}
-	if next := p.round.answered.Add(p.betweenPings()); p.proved.Before(next.Add(p.timeout / 12)) {
+	if next := p.lastRound.answered.Add(p.betweenPings()); p.proved.Before(next.Add(p.timeout / 12)) {
 		p.proved = time.Time{}
 	}
 	return true
@@ -162,37 +170,48 @@ func (p *prover) need(needed bool) (begins bool) {
 func (p *prover) lasts(now, until time.Time) bool {
 	next, alone := p.next(now)
 	if alone && !p.isPresumed() && p.signs[0].isOpen() {
-		next = later(next, p.signs[0].answered.Add(p.betweenPings()))
+		next = later(next, p.barrierDue(p.signs[0]))
 	}
-	return !p.isFar() && next.Add(2*p.roundTrip).Before(until) && !isOver(until.Add(-p.timeout/4), now)
+	proofComplete := next.Add(2 * p.roundTrip)
+	return !p.isFar() && proofComplete.Before(until) && !isOver(until.Add(-p.timeout/4), now)
 }
 
-// next returns when the next round is due. Other requests of the client may have completed a proof meanwhile, which
-// puts it off. The round is a write alone if there is no sign for a barrier: the write will be one, or it is the commit
-// that is missing. So it is while the session is only presumed to live, and the proof cannot be complete until T/12
-// later: the write extends the presumed time. It must be answered before the barrier is due.
+// barrierDue returns the earliest time at which a request may be the barrier of a sign.
+func (p *prover) barrierDue(s sign) time.Time { return s.answered.Add(p.betweenPings()) }
+
+// next returns when the next round is due, and whether it is a write alone: it is if there is no sign for a barrier.
+// Other requests of the client may have completed a proof meanwhile, which puts the round off.
 func (p *prover) next(now time.Time) (at time.Time, alone bool) {
-	open := slices.IndexFunc(p.signs, sign.isOpen)
 	switch {
-	case len(p.signs) == 0 || p.isPresumed() && open != 0:
-		return now, true // a sign is missing, or the commit
+	case len(p.signs) == 0:
+		return now, true // the write will be a sign
 	case p.isPresumed():
-		at = p.signs[open].answered.Add(p.betweenPings())
-		renewal := later(p.presumed.Add(-p.betweenPings()), now)
-		if renewal.Add(p.timeout/12).Before(at.Add(2*p.roundTrip)) && !renewal.Add(p.roundTrip).After(at) {
-			return renewal, true
-		}
-		return at, false
+		return p.nextWhilePresumed(now)
 	case p.held > 0:
-		at = later(p.round.sent.Add(p.betweenPings()/2), p.before.answered.Add(p.betweenPings()))
-		at = later(at, p.proved.Add(-p.timeout*9/16))
+		at = later(p.lastRound.sent.Add(p.betweenPings()/2), p.roundBefore.answered.Add(p.betweenPings()))
+		at = later(at, p.proved.Add(-p.timeout*9/16)) // the next proof may begin with a sign that is 7/16 T old
 	default:
-		at = later(p.round.answered.Add(p.timeout/3), p.proved.Add(-p.timeout/2))
+		at = later(p.lastRound.answered.Add(p.timeout/3), p.proved.Add(-p.timeout/2))
 	}
 	at = later(at, now)
-	return at, !slices.ContainsFunc(p.signs, func(s sign) bool {
-		return s.isOpen() && !s.answered.Add(p.betweenPings()).After(at)
-	})
+	needsBarrier := func(s sign) bool { return s.isOpen() && !p.barrierDue(s).After(at) }
+	return at, !slices.ContainsFunc(p.signs, needsBarrier)
+}
+
+// nextWhilePresumed is next while the session is only presumed to live: for the commit, if that is missing, at once;
+// otherwise for the barrier. Before that, when 7/24 T of the presumed time are left, a write alone extends it, unless the
+// proof can be complete within T/12. The write must be answered before the barrier is due.
+func (p *prover) nextWhilePresumed(now time.Time) (at time.Time, alone bool) {
+	if !p.signs[0].isOpen() {
+		return now, true // the write is the commit
+	}
+	barrier := p.barrierDue(p.signs[0])
+	proofComplete := barrier.Add(2 * p.roundTrip)
+	renewal := later(p.presumed.Add(-p.betweenPings()), now)
+	if renewal.Add(p.timeout/12).Before(proofComplete) && !renewal.Add(p.roundTrip).After(barrier) {
+		return renewal, true
+	}
+	return barrier, false
 }
 
 func later(a, b time.Time) time.Time {

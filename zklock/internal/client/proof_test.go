@@ -143,7 +143,7 @@ func TestWhenTheNextRoundIsDue(t *testing.T) {
 		{name: "a round that is overdue is due now", p: proved(), round: .3, now: .9, at: .9},
 	} {
 		c.p.held = c.held
-		c.p.before, c.p.round = synced(c.before).answer().exchange, synced(c.round).answer().exchange
+		c.p.roundBefore, c.p.lastRound = synced(c.before).answer().exchange, synced(c.round).answer().exchange
 		due, alone := c.p.next(at(c.now))
 		require.InDelta(t, c.at, part(due), 1e-6, c.name)
 		require.Equal(t, c.alone, alone, c.name)
@@ -161,7 +161,7 @@ func TestAnOldProofDoesNotCountIfTheNextIsHardlyInTime(t *testing.T) {
 		p := after(wrote(0), synced(.3), wrote(.3))
 		require.False(t, p.need(false))
 		p.note(didRead(c.last).answer())
-		p.held, p.before = 1, synced(.55).answer().exchange // which puts off nothing
+		p.held, p.roundBefore = 1, synced(.55).answer().exchange // which puts off nothing
 		require.True(t, p.need(true))
 		due, _ := p.next(at(c.last))
 		require.Equal(t, c.kept, part(p.safeUntil()) > .9)

@@ -1,3 +1,6 @@
+// The rounds: a client that needs its session to be safe sends a round of requests when one is due, a sync and a write or
+// a write alone. proof.go says what the answers prove, and when a round is due.
+
 package client
 
 import (
@@ -11,17 +14,18 @@ import (
 	"example.com/zklock/zklock/internal/conns"
 )
 
-// rounds are the requests of a proof, which are sent when they are due.
+// rounds is the state of the rounds. Client.mu guards it.
 type rounds struct {
-	users     map[*Tasks]int // entries that need the session to be safe, of each Mutex
-	timer     *time.Timer    // runs until the next round is due
-	fires     time.Time      // when timer does
-	proving   bool
-	listening bool          // a round waits for an answer
-	silence   *time.Timer   // runs meanwhile
-	connected bool          // when silence was started
-	complete  chan struct{} // closed when a proof is complete
-	unproved  error         // why the last proof is not complete, or is of little use
+	users    map[*Tasks]int // entries that need the session to be safe, of each Mutex
+	timer    *time.Timer    // runs until the next round is due
+	fires    time.Time      // when timer does
+	underWay bool           // a round is
+	over     chan struct{}  // closed at the end of a round, unless it is sent again because nobody has answered
+	unproved error          // why the last round completes no proof, or the proof is of little use
+
+	listening bool        // a round waits for an answer
+	silence   *time.Timer // runs meanwhile: leaves a server that is silent
+	connected bool        // the client was, when silence was started
 }
 
 // A subject is what an answer proves something about.
@@ -36,8 +40,8 @@ func (c *Client) proverLocked() *prover {
 	return &c.prover
 }
 
-// note notes an answer, to whatever request.
-func (c *Client) note(session int64, a answer) {
+// noteAnswer notes an answer, to whatever request, which was sent in a session.
+func (c *Client) noteAnswer(session int64, a answer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.rounds.listening {
@@ -50,12 +54,12 @@ func (c *Client) note(session int64, a answer) {
 	if of := (subject{session, p.timeout}); c.proofOf != of {
 		c.proofOf = of
 		p.forget()
-		defer c.armLocked(p.timeout / 30)
+		defer c.armLocked(c.leastPause())
 	}
 	p.note(a)
 }
 
-// SafeUntil returns when a session may end.
+// SafeUntil returns until when a session is safe: it does not end before. The zero Time means that nothing is known.
 func (c *Client) SafeUntil(session int64) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,35 +114,38 @@ func (c *Client) AddHolders(n int) {
 func (c *Client) NextProof() (done <-chan struct{}, unproved error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.armLocked(max(0, min(c.Timeout()/30, time.Until(c.rounds.fires)))) // no later than the timer fires already
-	return c.rounds.complete, c.rounds.unproved
+	c.armLocked(max(0, min(c.leastPause(), time.Until(c.rounds.fires)))) // no later than the timer fires already
+	return c.rounds.over, c.rounds.unproved
 }
 
-// armLocked sets the timer to when the next request may be sent, or ought to be, but not before a pause.
+// leastPause is how long a client waits at least from one round to the next, if it has not just begun to need them.
+func (c *Client) leastPause() time.Duration { return c.Timeout() / 30 }
+
+// armLocked sets the timer to when the next round is due, but not before a pause.
 func (c *Client) armLocked(pause time.Duration) {
-	if !c.prover.needed || c.rounds.proving || IsClosed(c.closed) {
+	if !c.prover.needed || c.rounds.underWay || IsClosed(c.closed) {
 		return
 	}
 	due, _ := c.proverLocked().next(time.Now())
-	c.setLocked(max(time.Until(due), pause))
+	c.setTimerLocked(max(time.Until(due), pause))
 }
 
-func (c *Client) setLocked(d time.Duration) {
+func (c *Client) setTimerLocked(d time.Duration) {
 	c.rounds.fires = time.Now().Add(d)
 	c.rounds.timer.Reset(max(d, 1)) // 0 can crash the race detector in virtual time (Go 1.26)
 }
 
-// prove sends the requests that are due.
-func (c *Client) prove() {
+// timerFired starts a round if one is due.
+func (c *Client) timerFired() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := c.proverLocked()
 	due, alone := p.next(time.Now())
-	if !p.needed || c.rounds.proving || time.Now().Before(due) {
-		c.armLocked(c.Timeout() / 30)
+	if !p.needed || c.rounds.underWay || time.Now().Before(due) {
+		c.armLocked(c.leastPause())
 		return
 	}
-	c.rounds.proving, c.rounds.listening = true, true
+	c.rounds.underWay, c.rounds.listening = true, true
 	c.listenLocked()
 
 	far, users := p.isFar(), slices.Collect(maps.Keys(c.rounds.users))
@@ -146,76 +153,81 @@ func (c *Client) prove() {
 		t.Begin()
 	}
 	go func() {
-		c.sendRound(alone, far)
+		c.playRound(alone, far)
 		for _, t := range users {
 			t.End()
 		}
 	}()
 }
 
-// sendRound sends one round, of a write alone or behind a sync. If the server was far away, it
-// measures whether it still is.
-func (c *Client) sendRound(alone, far bool) {
+// playRound sends one round, of a write alone or behind a sync, and notes how it has ended. If the server was far away,
+// the round measures whether it still is.
+func (c *Client) playRound(alone, far bool) {
 	limit := time.AfterFunc(c.Timeout(), c.endKeepBack)
 	defer limit.Stop()
-
-	measured, err := far && c.keepBack(), error(nil)
-	round := exchange{sent: time.Now()}
-	if !alone {
-		err = c.send(theLeader, c.sync, true)
-		round.answered = time.Now()
-	}
-	if err == nil {
-		err = c.send(aQuorum, c.probe, true)
-	}
-	if alone {
-		round.answered = time.Now()
-	}
+	measured := far && c.keepOthersBack()
+	round, err := c.sendRound(alone)
 	c.endKeepBack()
 
 	c.mu.Lock()
 	c.rounds.listening = false
 	c.rounds.silence.Stop()
 	if err == nil {
-		c.prover.before, c.prover.round = c.prover.round, round
+		c.prover.roundBefore, c.prover.lastRound = c.prover.lastRound, round
 	}
 	c.mu.Unlock()
-	reason := c.final(err)
+	final := c.final(err)
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.rounds.proving = false
-	if err != nil && reason == nil {
-		c.setLocked(min(shortPause, c.Timeout()/16)) // because the session may end soon
+	c.rounds.underWay = false
+	if err != nil && final == nil {
+		c.setTimerLocked(min(shortPause, c.Timeout()/16)) // because the session may end soon
 		return
 	}
-	defer c.armLocked(c.Timeout() / 30)
-	if err = reason; err == nil && measured && c.proverLocked().isFar() {
-		err = ErrTooSlow
+	if final == nil && measured && c.proverLocked().isFar() {
+		final = ErrTooSlow
 	}
-	c.rounds.unproved = err
-	close(c.rounds.complete)
-	c.rounds.complete = make(chan struct{})
+	c.rounds.unproved = final
+	close(c.rounds.over)
+	c.rounds.over = make(chan struct{})
+	c.armLocked(c.leastPause())
 }
 
-// keepBack waits until no request is under way, and keeps others back until endKeepBack: the answers to the proof then
-// wait for no others, and measure the round trip. It returns false if that takes longer than the session timeout: too
-// many are under way, or one hangs in a client that is closed.
-func (c *Client) keepBack() bool {
+// sendRound sends the requests of a round, and returns when the first one was sent and answered.
+func (c *Client) sendRound(alone bool) (first exchange, err error) {
+	first.sent = time.Now()
+	if !alone {
+		err = c.callInRound(theLeader, c.sync)
+		first.answered = time.Now()
+	}
+	if err == nil {
+		err = c.callInRound(aQuorum, c.probe)
+	}
+	if alone {
+		first.answered = time.Now()
+	}
+	return first, err
+}
+
+// keepOthersBack waits until no request is under way, and keeps others back until endKeepBack: the answers to the round
+// then wait for no others, and measure the round trip. It returns false if that takes longer than the session timeout:
+// too many are under way, or one hangs in a client that is closed.
+func (c *Client) keepOthersBack() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for c.keptBack = true; c.keptBack && c.underway > 0; {
-		c.fewer.Wait()
+	for c.othersWait = true; c.othersWait && c.underWay > 0; {
+		c.goOn.Wait()
 	}
-	return c.keptBack
+	return c.othersWait
 }
 
-// endKeepBack ends keepBack when the proof is complete, or after the session timeout.
+// endKeepBack lets the other requests go on: when the round is answered, or after the session timeout.
 func (c *Client) endKeepBack() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.keptBack = false
-	c.fewer.Broadcast()
+	c.othersWait = false
+	c.goOn.Broadcast()
 }
 
 // listenLocked gives the server an eighth of the session timeout for the next answer, to whatever request; or one and a
@@ -225,9 +237,9 @@ func (c *Client) listenLocked() {
 	c.rounds.silence.Reset(max(c.Timeout()/8, c.prover.roundTrip*3/2))
 }
 
-// leave breaks the connection to a server that has been silent. It does nothing
+// leaveServer breaks the connection to a server that has been silent. It does nothing
 // while the client connects, which has time limits of its own.
-func (c *Client) leave() {
+func (c *Client) leaveServer() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.rounds.listening {

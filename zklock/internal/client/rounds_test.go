@@ -60,7 +60,7 @@ func TestAnAnswerThatIsNotedLateCostsTheNewSessionNothing(t *testing.T) {
 		until := c.SafeUntil(conn.SessionID())
 		require.True(t, until.After(time.Now()))
 		require.False(t, c.SafeUntil(old).After(time.Now()), "the old session has expired, and is taken for the new one")
-		c.note(old, late)
+		c.noteAnswer(old, late)
 		require.Equal(t, until, c.SafeUntil(conn.SessionID()))
 	})
 }
@@ -225,7 +225,7 @@ func TestTheTimeToAnswerBeginsWithTheConnection(t *testing.T) {
 		require.Equal(t, zk.StateHasSession, c.conn.State(), "the client has left a server that it has just found")
 		late.Release()
 		over()
-		c.leave() // its timer has fired a moment before the answer
+		c.leaveServer() // its timer has fired a moment before the answer
 		require.False(t, c.rounds.silence.Stop(), "no proof waits for an answer any more")
 	})
 }
@@ -240,7 +240,7 @@ func TestAProofWithoutAnAnswerIsTriedAgainSoon(t *testing.T) {
 			for range 2 { // the first proof, and a later one
 				const throttled = -127
 				refused := srv.Fail(throttled, isOfProof)
-				c.Use(&user, 1-len(c.rounds.users)) // 1 in the first round, and 0 in the second
+				c.Use(&user, 1-len(c.rounds.users)) // adds the user the first time, and nothing the second time
 				<-refused.Hit()
 				began := time.Now()
 				again := srv.Hold(isOfProof)
@@ -260,18 +260,19 @@ func TestAProofWithoutAnAnswerIsTriedAgainSoon(t *testing.T) {
 func TestTheLimitOfAProofEndsWithIt(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		c, over := openNeeded(t, srv)
-		for done, _ := c.NextProof(); !IsClosed(done); c.NextProof() { // which does not put it off
+		for done, _ := c.NextProof(); !IsClosed(done); c.NextProof() { // another call does not put the proof off
 			time.Sleep(sessionTimeout / 60) // of virtual time
 		}
+		const tenth = sessionTimeout / 10
 		began := time.Now()
-		time.Sleep(sessionTimeout / 2) // the next but one proof is due at two thirds
+		time.Sleep(5 * tenth) // the next but one proof is due at two thirds
 		c.mu.Lock()
 		c.prover.roundTrip = sessionTimeout // too far
 		c.mu.Unlock()
-		go c.call(anyServer, func() error { time.Sleep(sessionTimeout * 7 / 10); return nil })
-		time.Sleep(sessionTimeout * 4 / 10) // that proof waits for the request
+		go c.call(anyServer, func() error { time.Sleep(7 * tenth); return nil }) // it ends after 5 + 7 tenths
+		time.Sleep(4 * tenth)                                                    // that proof waits for the request
 		require.NoError(t, c.call(anyServer, func() error { return nil }))
-		require.GreaterOrEqual(t, time.Since(began), sessionTimeout*12/10, "it was let through by a proof that is over")
+		require.GreaterOrEqual(t, time.Since(began), 12*tenth, "it was let through by a proof that is over")
 		over()
 	})
 }

@@ -1,3 +1,4 @@
+// Tests of what is known of a client: whether it is closed, and what was registered with it.
 package conns_test
 
 import (
@@ -13,6 +14,7 @@ import (
 	"example.com/zklock/zkserver"
 )
 
+// A client is closed after Close, and not before, even while it has no connection.
 func TestAClientIsClosedAfterClose(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		conn := bubble.Connect(t, srv.Dial, 10*time.Second, bubble.One,
@@ -34,16 +36,15 @@ func TestAClientIsClosedAfterClose(t *testing.T) {
 }
 
 // A known counts how often a client is made to leave its server.
-type known struct{ lefts int }
+type known struct {
+	conns.Client // nil: its other methods are not called
+	left         int
+}
 
 func (*known) SessionTimeout() time.Duration { return time.Minute }
-func (k *known) Reconnect()                  { k.lefts++ }
-func (k *known) Within(time.Duration)        {}
-func (k *known) Warn(string)                 {}
-func (k *known) Report() string              { return "" }
-func (k *known) Refused() bool               { return false }
+func (k *known) Reconnect()                  { k.left++ }
 
-// TestAClosedClientIsGarbageThoughItsDialerLeadsToIt of zkconn is about the end of that.
+// A conn that was registered has the session timeout of its client, and can be made to leave its server; others have 4 s.
 func TestAClientIsKnownByItsConn(t *testing.T) {
 	conn, k := new(zk.Conn), new(known)
 	timeout, ok := conns.SessionTimeout(conn)
@@ -56,5 +57,5 @@ func TestAClientIsKnownByItsConn(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, time.Minute, timeout)
 	conns.Reconnect(conn)
-	require.Equal(t, 1, k.lefts)
+	require.Equal(t, 1, k.left)
 }

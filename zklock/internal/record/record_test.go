@@ -1,3 +1,4 @@
+// Tests of the names and the data of nodes: which library has made a node, and what it says.
 package record
 
 import (
@@ -12,6 +13,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
+// Sequence reads the number of each contender that a Mutex waits for; the names in foreign.txt are of no contender.
 func TestSequenceReadsOursAndThePeersAndNothingElse(t *testing.T) {
 	for name, want := range map[string]int32{
 		"lock-0000000000":  0,
