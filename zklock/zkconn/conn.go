@@ -35,27 +35,26 @@ import (
 // data. So it is asked about the session without the zxid (see ask).
 type carefulConn struct {
 	net.Conn
-	c       *client
+	client  *client
 	address string
 	dial    func(address string) (net.Conn, error) // another connection
 
-	// For the handshake.
-	handshakeTimeout time.Duration
-	limit            time.Time
+	handshakeTimeout  time.Duration // from when the handshake is written until the whole answer has come
+	handshakeDeadline time.Time     // the end of that time
 
 	// Written by the goroutine that writes and reads the handshake, before the client's reader and writer begin.
 	handshakeSent bool   // the handshake has been written
-	resumed       []byte // it, if it names a session
+	resumed       []byte // the handshake, if it names a session
 
 	// Used by the reader alone.
-	reader   *bufio.Reader
-	answered bool          // the whole answer to the handshake has come
-	answer   []byte        // what the client has not read of it
-	wait     time.Duration // for the watches, before the first reply is read
+	reader      *bufio.Reader
+	answered    bool          // the whole answer to the handshake has come
+	unread      []byte        // what the client has not read of that answer
+	watchesWait time.Duration // how long the first reply waits for the watches
 
 	heard atomic.Int64 // bytes that the client has read
 
-	once     sync.Once
+	once     sync.Once     // closes watching
 	watching chan struct{} // closed when the request for the watches has been made
 }
 
@@ -63,97 +62,55 @@ const (
 	firstWatches = time.Millisecond       // a new session: an empty list at most
 	againWatches = 200 * time.Millisecond // or a 16th of the session timeout: a lease waits for half of that
 
-	setWatches = 101 // the opcode
+	opSetWatches = 101
 )
-
-// leastHandshakeTimeout is how long a server may take to answer the handshake at first: 1 s, or longer if all servers
-// can still be tried within a third of the session timeout.
-func (c *client) leastHandshakeTimeout() time.Duration {
-	return max(time.Second, time.Duration(c.timeout.Load())/3/time.Duration(max(1, c.servers())))
-}
-
-// nextHandshakeTimeout is how long the next server may take.
-func (c *client) nextHandshakeTimeout() time.Duration {
-	least := c.leastHandshakeTimeout()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return min(max(least, c.handshakeTimeout), max(least, time.Duration(c.timeout.Load())))
-}
-
-// handshakeEnded notes how a handshake has ended. If the client did not wait for the
-// answer, the server has begun a session all the same, and keeps it until it expires.
-// So the next server gets more time: where all are slow, few sessions are left behind.
-func (c *client) handshakeEnded(conn *carefulConn, err error) {
-	least := c.leastHandshakeTimeout()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case err == nil:
-		c.connected, c.askAt, c.rounds = conn, time.Time{}, 0
-		clear(c.tried)
-		c.handshakeTimeout = 0
-		if took := conn.handshakeTimeout - time.Until(conn.limit); took > least {
-			c.handshakeTimeout = conn.handshakeTimeout
-		}
-	case timedOut(err):
-		c.handshakeTimeout = conn.handshakeTimeout * 3 / 2
-		fallthrough
-	default:
-		c.tried[conn.address] = err
-	}
-}
-
-// tooSlow notes that a server has not answered within limit: the next one has more time.
-func (c *client) tooSlow(limit time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.handshakeTimeout = limit * 3 / 2
-}
-
-func timedOut(err error) bool {
-	var ne net.Error
-	return errors.As(err, &ne) && ne.Timeout()
-}
-
-// mayAsk notes that a server has closed the connection instead of answering a handshake that names a session, and
-// reports whether it may be asked about the session: one and a half session timeouts after the first such refusal.
-func (c *client) mayAsk() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.askAt.IsZero() {
-		c.askAt = time.Now().Add(time.Duration(c.timeout.Load()) * 3 / 2)
-	}
-	return !time.Now().Before(c.askAt)
-}
-
-// mayNotAsk puts off the next question: this one may have kept the session, for its timeout and a tick.
-func (c *client) mayNotAsk() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.askAt = time.Now().Add(time.Duration(c.timeout.Load()) * 3)
-}
 
 func newCarefulConn(nc net.Conn, c *client, address string) *carefulConn {
 	return &carefulConn{
-		Conn: nc, c: c, address: address,
-		reader: bufio.NewReader(nc), wait: firstWatches, watching: make(chan struct{}),
+		Conn: nc, client: c, address: address,
+		reader: bufio.NewReader(nc), watchesWait: firstWatches, watching: make(chan struct{}),
 	}
-}
-
-func (c *carefulConn) SetReadDeadline(t time.Time) error {
-	if !c.answered {
-		t = c.limit
-	}
-	return c.Conn.SetReadDeadline(t)
 }
 
 func (c *carefulConn) SetWriteDeadline(t time.Time) error {
 	if !c.handshakeSent { // after the dial the user's callback has been called, which may take a while
-		c.handshakeTimeout = c.c.nextHandshakeTimeout()
-		c.limit = time.Now().Add(c.handshakeTimeout)
-		t = c.limit
+		c.handshakeTimeout = c.client.nextHandshakeTimeout()
+		c.handshakeDeadline = time.Now().Add(c.handshakeTimeout)
+		t = c.handshakeDeadline
 	}
 	return c.Conn.SetWriteDeadline(t)
+}
+
+func (c *carefulConn) Write(b []byte) (int, error) {
+	const (
+		session = 4 + 4 + 8 + 4 // its offset in a handshake: after length, version, zxid and timeout
+		op      = 4 + 4         // its offset in a request: after length and xid
+		watches = op + 4 + 8    // that of the lists of a SetWatches: after the opcode and a zxid
+	)
+	frame := b
+	switch {
+	case !c.handshakeSent:
+		c.handshakeSent = true
+		namesSession := len(b) >= session+8 && binary.BigEndian.Uint64(b[session:]) != 0
+		if namesSession {
+			c.resumed, c.watchesWait = slices.Clone(b), c.client.watchesWait()
+		}
+	case c.resumed == nil && len(b) >= watches && binary.BigEndian.Uint32(b[op:]) == opSetWatches:
+		const emptyLists = 3 * 4 // bytes: of data, of existence and of children, each with the length 0
+		frame = append(slices.Clone(b[:watches]), make([]byte, emptyLists)...)
+		binary.BigEndian.PutUint32(frame, uint32(len(frame)-4))
+	}
+	if _, err := c.Conn.Write(frame); err != nil {
+		c.Conn.Close()
+	}
+	return len(b), nil
+}
+
+func (c *carefulConn) SetReadDeadline(t time.Time) error {
+	if !c.answered {
+		t = c.handshakeDeadline
+	}
+	return c.Conn.SetReadDeadline(t)
 }
 
 func (c *carefulConn) Read(b []byte) (int, error) {
@@ -162,19 +119,20 @@ func (c *carefulConn) Read(b []byte) (int, error) {
 			return 0, err
 		}
 	}
-	if len(c.answer) > 0 {
-		n := copy(b, c.answer)
-		c.answer = c.answer[n:]
+	if len(c.unread) > 0 {
+		n := copy(b, c.unread)
+		c.unread = c.unread[n:]
 		return n, nil
 	}
-	if c.wait > 0 {
+
+	if c.watchesWait > 0 { // this is the first reply
 		// Fill the buffer first: over a pipe the server cannot take the watches while a reply that it writes is not read.
 		if _, err := c.reader.Peek(1); err != nil {
 			return 0, err
 		}
-		timer := time.NewTimer(c.wait)
+		timer := time.NewTimer(c.watchesWait)
 		defer timer.Stop()
-		c.wait = 0
+		c.watchesWait = 0
 		select {
 		case <-c.watching:
 		case <-timer.C:
@@ -191,38 +149,44 @@ func (c *carefulConn) readAnswer() (err error) {
 		if timedOut(err) {
 			err = fmt.Errorf("accepts the connection but has not answered within %v: %w", c.handshakeTimeout, err)
 		}
-		c.c.handshakeEnded(c, err)
+		c.client.handshakeEnded(c, err)
 	}()
 	answer, err := readHandshake(c.reader)
-	switch {
-	case err == nil:
-	case timedOut(err) || errors.Is(err, errForeign):
+	if err != nil && !timedOut(err) && !errors.Is(err, errForeign) {
+		answer, err = c.refused(err)
+	}
+	if err != nil {
 		return err
-	default:
-		answer = nil
-		why := "no quorum, or too many connections from this host (maxClientCnxns, 60 by default)"
-		if c.c.tls == nil {
-			why += ", or it expects TLS"
-		}
-		if c.resumed != nil {
-			why = "no quorum, or it lags, or it has lost its data; the client keeps its session"
-			if c.c.mayAsk() {
-				answer = c.ask()
-			}
-		}
-		if answer == nil {
-			return fmt.Errorf("closes the connection without an answer: %s: %w", why, err)
-		}
 	}
+
 	if session := sessionOf(answer); session == 0 {
-		c.c.expired.Store(true)
+		c.client.expired.Store(true)
 	} else {
-		timeout := time.Duration(binary.BigEndian.Uint32(answer[8:])) * time.Millisecond
-		c.c.timeout.Store(int64(timeout))
-		c.c.logger.Info("zkconn: connected", "server", c.address, "session", fmt.Sprintf("%#x", session), "timeout", timeout)
+		timeout := time.Duration(binary.BigEndian.Uint32(answer[4+4:])) * time.Millisecond // behind length and version
+		c.client.timeout.Store(int64(timeout))
+		c.client.logger.Info("zkconn: connected", "server", c.address, "session", fmt.Sprintf("%#x", session), "timeout", timeout)
 	}
-	c.answered, c.answer = true, answer
+	c.answered, c.unread = true, answer
 	return nil
+}
+
+// refused handles that the server has closed the connection without an answer. If the server then says that the session
+// is over, that is the answer to the handshake. Otherwise the error has possible reasons.
+func (c *carefulConn) refused(err error) (answer []byte, _ error) {
+	why := "no quorum, or too many connections from this host (maxClientCnxns, 60 by default)"
+	if c.client.tls == nil {
+		why += ", or it expects TLS"
+	}
+	if c.resumed != nil {
+		why = "no quorum, or it lags, or it has lost its data; the client keeps its session"
+		if c.client.sessionRefused() {
+			answer = c.ask()
+		}
+	}
+	if answer == nil {
+		return nil, fmt.Errorf("closes the connection without an answer: %s: %w", why, err)
+	}
+	return answer, nil
 }
 
 // ask asks a server that has refused the handshake about the session, without the zxid,
@@ -231,14 +195,14 @@ func (c *carefulConn) readAnswer() (err error) {
 // A server in trouble closes this connection, too: it has no quorum, and the next leader may know the session. One that
 // lags asks the leader. So a session that lives is not given up, and nothing else is read from a server that the client
 // is ahead of. A leader that has been replaced, and does not know yet, may not know the session. However, no server has
-// heard of the client for as long as mayAsk has waited.
+// heard of the client for as long as sessionRefused has put off the question.
 func (c *carefulConn) ask() (over []byte) {
 	nc, err := c.dial(c.address)
 	if err != nil {
 		return nil
 	}
 	defer nc.Close()
-	const zxid = 4 + 4 // its offset in a handshake
+	const zxid = 4 + 4 // its offset in a handshake, after length and version
 	clear(c.resumed[zxid : zxid+8])
 	nc.SetDeadline(time.Now().Add(c.handshakeTimeout))
 	if _, err := nc.Write(c.resumed); err != nil {
@@ -249,31 +213,56 @@ func (c *carefulConn) ask() (over []byte) {
 		return answer
 	}
 	if err == nil || timedOut(err) {
-		c.c.mayNotAsk()
+		c.client.askLater()
 	}
 	return nil
 }
+
+var errForeign = errors.New("this is not ZooKeeper's protocol")
+
+// readHandshake reads the answer to a handshake.
+func readHandshake(r *bufio.Reader) ([]byte, error) {
+	const least, most = 4 + 4 + 8, 4096 // bytes: version, timeout and session, which a password follows
+	head, err := r.Peek(4)              // the length
+	if err != nil {
+		return nil, err
+	}
+	n := binary.BigEndian.Uint32(head)
+	if n < least || n > most {
+		return nil, fmt.Errorf("%w: the answer to the handshake begins with %q", errForeign, head)
+	}
+	answer := make([]byte, 4+n)
+	_, err = io.ReadFull(r, answer)
+	return answer, err
+}
+
+// sessionOf returns the session in an answer to a handshake, behind length, version and timeout. 0: it is over.
+func sessionOf(answer []byte) uint64 { return binary.BigEndian.Uint64(answer[4+4+4:]) }
+
+// watchesAreSet lets the first reply be read.
+func (c *carefulConn) watchesAreSet() { c.once.Do(func() { close(c.watching) }) }
 
 // mayHelp reports whether another connection may help the client, while this one stays silent: one of the servers says
 // that it is the leader, or stands alone, or is a follower that has seen a change meanwhile. If the leader is silent,
 // no server can take the session over, and a client that leaves its server only loses time. A server that does not say
 // what it is may help, too.
 func (c *carefulConn) mayHelp() bool {
-	wait := c.c.leaseTimeout() / 16
+	moment := c.client.leaseTimeout() / 16 // in which a server that has a leader sees a change
 	heard := c.heard.Load()
-	addresses := c.c.addresses()
+	addresses := c.client.addresses()
 	switch {
-	case len(addresses) == 0 && c.c.servers() > 1:
+	case len(addresses) == 0 && c.client.servers() > 1:
 		return true // it is not known where they are
 	case len(addresses) == 0:
 		addresses = []string{c.address}
 	}
+
 	answers := make(chan bool, len(addresses))
 	for _, address := range addresses {
 		go func() {
 			mode, zxid := c.srvr(address)
 			if mode == "follower" || mode == "observer" {
-				time.Sleep(wait)
+				time.Sleep(moment)
 				_, later := c.srvr(address)
 				answers <- later != "" && later != zxid
 				return
@@ -283,7 +272,7 @@ func (c *carefulConn) mayHelp() bool {
 	}
 	for range addresses {
 		if <-answers {
-			time.Sleep(2 * wait) // a server that goes on after a pause answers both
+			time.Sleep(2 * moment) // if this server goes on after a pause, it answers, too
 			return c.heard.Load() == heard
 		}
 	}
@@ -303,9 +292,9 @@ func (c *carefulConn) srvr(address string) (mode, zxid string) {
 		return "", ""
 	}
 	defer nc.Close()
-	limit := c.c.leaseTimeout() / 8
+	limit := c.client.leaseTimeout() / 8
 	if address == c.address {
-		limit /= 2 // it has paused if it answers later
+		limit /= 2 // if it answers later, it has only paused
 	}
 	nc.SetDeadline(time.Now().Add(limit))
 	if _, err := io.WriteString(nc, "srvr"); err != nil {
@@ -322,48 +311,64 @@ func (c *carefulConn) srvr(address string) (mode, zxid string) {
 	}
 }
 
-var errForeign = errors.New("this is not ZooKeeper's protocol")
-
-// readHandshake reads the answer to a handshake.
-func readHandshake(r *bufio.Reader) ([]byte, error) {
-	const size = 4 + 4 + 8 // version, timeout and session, which a password follows
-	head, err := r.Peek(4)
-	if err != nil {
-		return nil, err
-	}
-	n := binary.BigEndian.Uint32(head)
-	if n < size || n > 4096 {
-		return nil, fmt.Errorf("%w: the answer to the handshake begins with %q", errForeign, head)
-	}
-	answer := make([]byte, 4+n)
-	_, err = io.ReadFull(r, answer)
-	return answer, err
+// leastHandshakeTimeout is how long a server may take to answer the handshake at first: 1 s, or longer if all servers
+// can still be tried within a third of the session timeout.
+func (c *client) leastHandshakeTimeout() time.Duration {
+	return max(time.Second, c.SessionTimeout()/3/time.Duration(max(1, c.servers())))
 }
 
-func sessionOf(answer []byte) uint64 { return binary.BigEndian.Uint64(answer[12:]) }
+// nextHandshakeTimeout is how long the next server may take.
+func (c *client) nextHandshakeTimeout() time.Duration {
+	least := c.leastHandshakeTimeout()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return min(max(least, c.handshakeTimeout), max(least, c.SessionTimeout()))
+}
 
-func (c *carefulConn) watchesAreSet() { c.once.Do(func() { close(c.watching) }) }
-
-func (c *carefulConn) Write(b []byte) (int, error) {
-	const (
-		session = 4 + 4 + 8 + 4 // its offset in a handshake: after length, version, zxid and timeout
-		op      = 4 + 4         // its offset in a request: after length and xid
-	)
-	frame := b
+// handshakeEnded notes how a handshake has ended. If the client did not wait for the
+// answer, the server has begun a session all the same, and keeps it until it expires.
+// So the next server gets more time: where all are slow, few sessions are left behind.
+func (c *client) handshakeEnded(conn *carefulConn, err error) {
+	least := c.leastHandshakeTimeout()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	switch {
-	case !c.handshakeSent:
-		c.handshakeSent = true
-		namesSession := len(b) >= session+8 && binary.BigEndian.Uint64(b[session:]) != 0
-		if namesSession {
-			c.resumed, c.wait = slices.Clone(b), c.c.watchesWait()
+	case err == nil:
+		c.connected, c.askAt, c.rounds = conn, time.Time{}, 0
+		clear(c.tried)
+		c.handshakeTimeout = 0
+		if took := conn.handshakeTimeout - time.Until(conn.handshakeDeadline); took > least {
+			c.handshakeTimeout = conn.handshakeTimeout
 		}
-	case c.resumed == nil && len(b) >= op+4+8 && binary.BigEndian.Uint32(b[op:]) == setWatches:
-		const lists = 3
-		frame = append(slices.Clone(b[:op+4+8]), make([]byte, lists*4)...)
-		binary.BigEndian.PutUint32(frame, uint32(len(frame)-4))
+		return
+	case timedOut(err):
+		c.tooSlowLocked(conn.handshakeTimeout)
 	}
-	if _, err := c.Conn.Write(frame); err != nil {
-		c.Conn.Close()
+	c.tried[conn.address] = err
+}
+
+// tooSlowLocked notes that a server has not answered within limit: the next one has half as long again.
+func (c *client) tooSlowLocked(limit time.Duration) { c.handshakeTimeout = limit * 3 / 2 }
+
+func timedOut(err error) bool {
+	var ne net.Error
+	return errors.As(err, &ne) && ne.Timeout()
+}
+
+// sessionRefused notes that a server has closed the connection instead of answering a handshake that names a session.
+// mayAsk is true if it may be asked about the session: one and a half session timeouts after the first such refusal.
+func (c *client) sessionRefused() (mayAsk bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.askAt.IsZero() {
+		c.askAt = time.Now().Add(c.SessionTimeout() * 3 / 2)
 	}
-	return len(b), nil
+	return !time.Now().Before(c.askAt)
+}
+
+// askLater puts off the next question about the session: this one may have kept it, for its timeout and a tick.
+func (c *client) askLater() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.askAt = time.Now().Add(c.SessionTimeout() * 3)
 }

@@ -257,11 +257,11 @@ func TestFaultAReplyIsReadBeforeTheWatchesAreSet(t *testing.T) {
 	}
 }
 
-// The client puts its watches down with the zxid, and only then queues the request for them, which waits for those
+// The client writes its watches down with the zxid, and only then queues the request for them, which waits for those
 // that are queued already. A reply may be read in between, and not before.
 func TestFaultAReplyIsReadBeforeTheWatchesArePutDown(t *testing.T) {
 	const (
-		down    = 50 * time.Millisecond  // the watches take this long to be put down
+		down    = 50 * time.Millisecond  // the watches take this long to be written down
 		written = 100 * time.Millisecond // and this long to write the request that is queued before theirs
 	)
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
@@ -319,16 +319,22 @@ func TestFaultTheNextSetWatchesLeavesAChangeOut(t *testing.T) {
 		lost := srv.LoseRequest(func(r zkserver.Request) bool { return r.Op == jute.OpSetWatches })
 		srv.Cut(conn.SessionID())
 		synctest.Wait() // it waits before it dials again
-		_, err = conn.Create("/a", nil, 0, zk.WorldACL(zk.PermAll))
-		for err == zk.ErrNoServer || err == zk.ErrConnectionClosed {
-			_, err = conn.Create("/a", nil, 0, zk.WorldACL(zk.PermAll))
-		}
-		require.NoError(t, err)
+		untilDone(t, func() error { return testenv.Err(conn.Create("/a", nil, 0, zk.WorldACL(zk.PermAll))) })
 		time.Sleep(sessionTimeout)
 		require.Len(t, lost.Hit(), 1)
 		require.Equal(t, *ordinary, len(changed) > 0, "a patched library reports the change")
 		require.Len(t, srv.Watches(), 1-len(changed), "or the watch waits for the next change")
 	})
+}
+
+// untilDone repeats a request until it succeeds, for at most a minute, as a program does while its client has no server.
+func untilDone(t *testing.T, request func() error) {
+	began := time.Now()
+	err := request()
+	for ; err != nil && time.Since(began) < time.Minute; err = request() {
+		time.Sleep(10 * time.Millisecond) // of virtual time
+	}
+	require.NoError(t, err)
 }
 
 // A syncPath is the body of a sync.
@@ -527,14 +533,9 @@ func loseData(t *testing.T, session, away time.Duration) {
 		t.Fatal("the client does not find that its session is over")
 	}
 	require.GreaterOrEqual(t, time.Since(began), session*3/2, "the session may live")
-	for {
-		exists, _, err := conn.Exists("/a")
-		if err == nil {
-			require.False(t, exists)
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	var exists bool
+	untilDone(t, func() (err error) { exists, _, err = conn.Exists("/a"); return err })
+	require.False(t, exists)
 	require.LessOrEqual(t, time.Since(began), session*3/2+2*time.Second+10*time.Millisecond, "%v, away for %v", session, away)
 	require.NotEqual(t, before, conn.SessionID())
 	require.EqualValues(t, 1, expired.Load())

@@ -66,12 +66,12 @@ import (
 // a lease by that; and a goroutine that waits on a watch may hang after Close.
 func Connect(ctx context.Context, servers []string, sessionTimeout time.Duration, options ...Option) (*zk.Conn, error) {
 	began := time.Now()
+	fail := func(err error) (*zk.Conn, error) {
+		return nil, fmt.Errorf("zkconn: connect to %s: %w", strings.Join(servers, ","), err)
+	}
 	servers = slices.Clone(servers)
 	for i, server := range servers {
 		servers[i] = strings.TrimSpace(server) // of a list that was split at its commas
-	}
-	fail := func(err error) (*zk.Conn, error) {
-		return nil, fmt.Errorf("zkconn: connect to %s: %w", strings.Join(servers, ","), err)
 	}
 	if sessionTimeout < time.Millisecond || sessionTimeout > math.MaxInt32*time.Millisecond {
 		return fail(fmt.Errorf("the session timeout %v is not between 1 ms and 24 days", sessionTimeout))
@@ -83,6 +83,7 @@ func Connect(ctx context.Context, servers []string, sessionTimeout time.Duration
 	if err != nil {
 		return fail(err)
 	}
+
 	c := newClient(sessionTimeout)
 	c.tls, c.logger = settings.tls, settings.logger
 	noSession := func() (*zk.Conn, error) {
@@ -97,6 +98,8 @@ func Connect(ctx context.Context, servers []string, sessionTimeout time.Duration
 		}
 		return fail(err)
 	}
+	conns.Register(conn, c)
+
 	ready := make(chan struct{})
 	go func() {
 		for range events {
@@ -108,7 +111,6 @@ func Connect(ctx context.Context, servers []string, sessionTimeout time.Duration
 			}
 		}
 	}()
-	conns.Register(conn, c)
 	select {
 	case <-ready:
 	case <-ctx.Done():
@@ -129,40 +131,40 @@ func Connect(ctx context.Context, servers []string, sessionTimeout time.Duration
 func (c *client) begin(
 	ctx context.Context, servers []string, sessionTimeout time.Duration, options []func(*zk.Conn),
 ) (*zk.Conn, <-chan zk.Event, error) {
-	names := &hosts{ctx: ctx, c: c, lookupHost: lookupHost}
+	names := &hosts{ctx: ctx, client: c, lookupHost: lookupHost}
 	c.hostOf, c.addresses = names.hostOf, names.all
-	type opened struct {
-		conn   *zk.Conn
-		events <-chan zk.Event
-		err    error
+	prepare := func(conn *zk.Conn) { // zk.Connect calls it before it dials
+		zk.WithHostProvider(names)(conn)
+		for _, option := range options {
+			option(conn)
+		}
+		err := refuseNil(conn, "dialer", "hostProvider")
+		if err == nil {
+			err = errors.Join(
+				replace(conn, "dialer", c.dialer),
+				replace(conn, "hostProvider", c.provider),
+				hook(conn, "setWatchCallback", c.watchesAreSet))
+		}
+		if err != nil {
+			zk.WithHostProvider(noProvider{err: err})(conn)
+		}
 	}
-	done := make(chan opened, 1)
+
+	var conn *zk.Conn
+	var events <-chan zk.Event
+	var err error
+	done := make(chan struct{})
 	go func() {
-		conn, events, err := zk.Connect(servers, sessionTimeout, zk.WithLogInfo(false), zk.WithLogger(printer{c.logger}), func(conn *zk.Conn) {
-			zk.WithHostProvider(names)(conn)
-			for _, option := range options {
-				option(conn)
-			}
-			err := given(conn, "dialer", "hostProvider")
-			if err == nil {
-				err = errors.Join(
-					replace(conn, "dialer", c.dialer),
-					replace(conn, "hostProvider", c.provider),
-					hook(conn, "setWatchCallback", c.watches))
-			}
-			if err != nil {
-				zk.WithHostProvider(noProvider{err: err})(conn)
-			}
-		})
-		done <- opened{conn, events, err}
+		defer close(done)
+		conn, events, err = zk.Connect(servers, sessionTimeout, zk.WithLogInfo(false), zk.WithLogger(printer{c.logger}), prepare)
 	}()
 	select {
-	case o := <-done:
-		return o.conn, o.events, o.err
+	case <-done:
+		return conn, events, err
 	case <-ctx.Done():
 		go func() {
-			if o := <-done; o.err == nil {
-				o.conn.Close()
+			if <-done; err == nil {
+				conn.Close()
 			}
 		}()
 		return nil, nil, ctx.Err()
@@ -176,8 +178,8 @@ func SessionTimeout(conn *zk.Conn) (timeout time.Duration, known bool) {
 	return conns.SessionTimeout(conn)
 }
 
-// given returns an error if an option has set one of a client's unexported fields to nil.
-func given(conn *zk.Conn, fields ...string) error {
+// refuseNil returns an error if an option has set one of a client's unexported fields to nil.
+func refuseNil(conn *zk.Conn, fields ...string) error {
 	for _, field := range fields {
 		if f := reflect.ValueOf(conn).Elem().FieldByName(field); f.IsValid() && f.IsNil() {
 			return fmt.Errorf("WithZK: the %s is nil", field)
@@ -193,8 +195,8 @@ func replace[T any](conn *zk.Conn, field string, by func(T) T) error {
 	if !f.IsValid() || f.Type() != reflect.TypeFor[T]() {
 		return fmt.Errorf("this version of go-zookeeper has no field %s of type %v: use zk.Connect", field, reflect.TypeFor[T]())
 	}
-	p := (*T)(f.Addr().UnsafePointer())
-	*p = by(*p)
+	value := (*T)(f.Addr().UnsafePointer())
+	*value = by(*value)
 	return nil
 }
 
@@ -222,17 +224,17 @@ type client struct {
 	timeout   atomic.Int64                // that the last handshake agreed on; before the first, that the client asks for
 	expired   atomic.Bool                 // the session has expired, and no server has been looked for since
 	leaving   atomic.Bool                 // it finds out whether to leave its server
-	left      atomic.Bool                 // the only address is tried again without a pause: another server answers there
+	left      atomic.Bool                 // the only address is to be tried again at once: another server answers there
 
 	mu               sync.Mutex
 	tried            map[string]error // by server, since the last session: the last error, nil if there was none
 	handshakeTimeout time.Duration    // for the next handshake, if that is more than the least
 	dialed           *carefulConn     // last
 	connected        *carefulConn     // the last one with a session
-	rounds           int              // in which all servers were tried since the last session, again after a short pause
+	rounds           int              // of tries of all servers since the last session that had a short pause before them
 	pause            time.Duration    // before the next dial
 	within           time.Duration    // the shortest that a lease lasts; 0: none is known
-	askAt            time.Time        // when a server that refuses the session may be asked about it; zero: none has
+	askAt            time.Time        // when a server that refuses the session may be asked about it; zero: none refuses it
 }
 
 func newClient(sessionTimeout time.Duration) *client {
@@ -245,10 +247,8 @@ func newClient(sessionTimeout time.Duration) *client {
 	return c
 }
 
-// Warn logs a warning.
-func (c *client) Warn(text string) { c.logger.Warn(text) }
-
-// SessionTimeout returns what the server agreed to in the last handshake.
+// The exported methods are those of conns.Client, by which a lock knows the client.
+func (c *client) Warn(text string)              { c.logger.Warn(text) }
 func (c *client) SessionTimeout() time.Duration { return time.Duration(c.timeout.Load()) }
 
 // Reconnect has the client leave a server that is silent: it breaks the connection, the client tries the next server,
@@ -277,6 +277,7 @@ func (c *client) Reconnect() {
 	}
 }
 
+// dialer returns a dialer whose connections work around the faults of the client, see carefulConn.
 func (c *client) dialer(dial zk.Dialer) zk.Dialer {
 	if c.tls != nil {
 		dial = c.secure(dial)
@@ -285,6 +286,7 @@ func (c *client) dialer(dial zk.Dialer) zk.Dialer {
 		if c.ctx.Err() != nil {
 			return nil, net.ErrClosed
 		}
+
 		c.waitBeforeDial()
 		nc, err := dial(network, address, timeout)
 		if errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
@@ -329,7 +331,9 @@ func (c *client) secure(dial zk.Dialer) zk.Dialer {
 		if err := secured.HandshakeContext(ctx); err != nil {
 			nc.Close()
 			if timedOut(err) {
-				c.tooSlow(limit)
+				c.mu.Lock()
+				c.tooSlowLocked(limit)
+				c.mu.Unlock()
 			}
 			return nil, fmt.Errorf("TLS with %s: %w", config.ServerName, err)
 		}
@@ -337,8 +341,9 @@ func (c *client) secure(dial zk.Dialer) zk.Dialer {
 	}
 }
 
-// watches is called by the goroutine that dials, when the client has made the request for its watches, with the zxid.
-func (c *client) watches() {
+// watchesAreSet is called by the goroutine that dials, when the client has made the request for its watches, with the
+// zxid.
+func (c *client) watchesAreSet() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.dialed.watchesAreSet()
@@ -355,6 +360,7 @@ func (c *client) lookedUp(server string, err error) {
 	}
 }
 
+// giveUp ends all dials, and closes the connection, if there is one.
 func (c *client) giveUp() {
 	c.mu.Lock()
 	c.cancel()
@@ -384,7 +390,7 @@ func (c *client) leaseTimeout() time.Duration {
 	return c.SessionTimeout()
 }
 
-// watchesWait is how long the first answer of a resumed session waits for the watches.
+// watchesWait is how long the first reply of a resumed session waits for the watches.
 func (c *client) watchesWait() time.Duration { return min(againWatches, c.leaseTimeout()/16) }
 
 // Report says what was wrong with each server that has been tried.
@@ -430,18 +436,24 @@ func (n noProvider) Init([]string) error { return n.err }
 
 type droppingProvider struct {
 	zk.HostProvider
-	c *client
+	client *client
 }
 
 func (d droppingProvider) Next() (server string, retryStart bool) {
 	server, retryStart = d.HostProvider.Next()
-	return server, d.c.expired.Swap(false) || retryStart && !d.c.left.Swap(false) && !d.c.soon()
+	switch {
+	case d.client.expired.Swap(false):
+		return server, true // so that the client drops the requests
+	case retryStart && (d.client.left.Swap(false) || d.client.triesAgainSoon()):
+		return server, false // so that the client does not wait for a second
+	}
+	return server, retryStart
 }
 
-// soon reports whether the servers are tried again after a short pause, now that all have been tried: for a second. The
-// client itself would wait for that second, and some short interruptions of all servers would cost a lease. Later they
-// are tried in time for the question about the session.
-func (c *client) soon() bool {
+// triesAgainSoon reports whether the servers are tried again after a short pause, now that all have been tried, and sets
+// that pause: for a second. The client itself would wait for that second, and some short interruptions of all servers
+// would cost a lease. Later they are tried in time for the question about the session.
+func (c *client) triesAgainSoon() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	left := time.Until(c.askAt)

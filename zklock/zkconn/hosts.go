@@ -34,7 +34,7 @@ var lookupHost = func(ctx context.Context, host string) ([]string, error) {
 // it. So Next never waits for a look-up: the answer is used when it is there.
 type hosts struct {
 	ctx        context.Context // of Connect: Init returns when it ends
-	c          *client
+	client     *client
 	lookupHost func(ctx context.Context, host string) ([]string, error)
 
 	mu        sync.Mutex
@@ -69,14 +69,15 @@ func (h *hosts) Init(servers []string) error {
 		h.names = append(h.names, n)
 	}
 	h.arrangeLocked() // not locked: the client has not begun
+
 	for {
 		h.mu.Lock()
-		pending, done := h.lookUpLocked()
+		pending, done := h.startLookUpsLocked()
 		h.mu.Unlock()
 		if err := h.awaitLookUps(pending, done); err != nil || h.Len() > 0 {
 			return err
 		}
-		if err := h.notFound(); err != nil {
+		if err := h.noneExists(); err != nil {
 			return err
 		}
 		select {
@@ -135,8 +136,8 @@ func splitServer(server string) (host, port string, err error) {
 	return host, port, err
 }
 
-// notFound returns an error if none of the names exists.
-func (h *hosts) notFound() (all error) {
+// noneExists returns an error if none of the names exists.
+func (h *hosts) noneExists() (all error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, n := range h.names {
@@ -170,11 +171,7 @@ func (h *hosts) hostOf(address string) string {
 }
 
 // Len returns the number of addresses.
-func (h *hosts) Len() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.addresses)
-}
+func (h *hosts) Len() int { return len(h.all()) }
 
 // all returns all addresses.
 func (h *hosts) all() []string {
@@ -192,7 +189,7 @@ func (h *hosts) Next() (server string, retryStart bool) {
 		h.tried = 0
 	}
 	if retryStart || h.connected {
-		h.lookUpLocked()
+		h.startLookUpsLocked()
 	}
 	h.connected = false
 	h.tried++
@@ -208,8 +205,8 @@ func (h *hosts) Connected() {
 	h.tried, h.connected = 1, true
 }
 
-// lookUpLocked begins to look up the names. done receives a value for each.
-func (h *hosts) lookUpLocked() (pending int, done <-chan struct{}) {
+// startLookUpsLocked begins to look up the names that are not being looked up. done receives a value for each.
+func (h *hosts) startLookUpsLocked() (pending int, done <-chan struct{}) {
 	ended := make(chan struct{}, len(h.names))
 	for _, n := range h.names {
 		if _, err := netip.ParseAddr(n.host); err == nil || n.busy {
@@ -217,37 +214,44 @@ func (h *hosts) lookUpLocked() (pending int, done <-chan struct{}) {
 		}
 		pending++
 		n.busy = true
-		h.c.lookedUp(n.server, errLookingUp)
+		h.client.lookedUp(n.server, errLookingUp)
 		go func() {
-			ctx, cancel := context.WithTimeout(h.c.ctx, lookUpLimit)
-			defer cancel()
-			found, err := h.lookupHost(ctx, n.host)
-			h.mu.Lock()
-			n.busy, n.err = false, err
-			h.c.lookedUp(n.server, err)
-			warn := err != nil && n.addresses == nil && !n.warned && h.c.ctx.Err() == nil
-			n.warned = n.warned || warn
-			if err == nil {
-				n.addresses = nil
-				for _, address := range found {
-					n.addresses = append(n.addresses, net.JoinHostPort(address, n.port))
-				}
-				h.arrangeLocked()
-			}
-			h.mu.Unlock()
-			if warn {
-				h.c.logger.Warn("zkconn: a server's name has no address", "server", n.server, "err", err)
-			}
+			h.lookUp(n)
 			ended <- struct{}{}
 		}()
 	}
 	return pending, ended
 }
 
+// lookUp looks up a name, and notes its addresses. It logs a name that has never had one, once.
+func (h *hosts) lookUp(n *serverName) {
+	ctx, cancel := context.WithTimeout(h.client.ctx, lookUpLimit)
+	defer cancel()
+	found, err := h.lookupHost(ctx, n.host)
+
+	h.mu.Lock()
+	n.busy, n.err = false, err
+	h.client.lookedUp(n.server, err)
+	warn := err != nil && n.addresses == nil && !n.warned && h.client.ctx.Err() == nil
+	n.warned = n.warned || warn
+	if err == nil {
+		n.addresses = nil
+		for _, address := range found {
+			n.addresses = append(n.addresses, net.JoinHostPort(address, n.port))
+		}
+		h.arrangeLocked()
+	}
+	h.mu.Unlock()
+
+	if warn {
+		h.client.logger.Warn("zkconn: a server's name has no address", "server", n.server, "err", err)
+	}
+}
+
 // arrangeLocked puts new addresses before those that are known already: if the
 // servers have moved, the known ones are dead.
 func (h *hosts) arrangeLocked() {
-	var fresh, still []string
+	var fresh, still []string // of the names' addresses: those that are new, and those that were known
 	known := slices.Concat(h.addresses[h.next:], h.addresses[:h.next])
 	for _, n := range h.names {
 		for _, address := range n.addresses {
@@ -259,6 +263,7 @@ func (h *hosts) arrangeLocked() {
 			}
 		}
 	}
+
 	kept := slices.DeleteFunc(known, func(address string) bool { return !slices.Contains(still, address) })
 	rand.Shuffle(len(fresh), func(i, j int) { fresh[i], fresh[j] = fresh[j], fresh[i] })
 	h.addresses, h.next = append(fresh, kept...), 0

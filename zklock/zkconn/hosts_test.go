@@ -146,8 +146,9 @@ func TestConnectWaitsForANameServer(t *testing.T) {
 	})
 }
 
+// A client that reconnects twice while a look-up of its name hangs does not begin another one.
 func TestANameIsLookedUpOnceAtATime(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		var lookUps atomic.Int32
 		stubLookUp(t, func(ctx context.Context, host string) ([]string, error) {
 			if lookUps.Add(1) > 1 {
@@ -156,7 +157,6 @@ func TestANameIsLookedUpOnceAtATime(t *testing.T) {
 			}
 			return []string{"192.0.2.1"}, nil
 		})
-		srv := zkserver.Run(t)
 		conn := open(t, []string{"zk:2181"}, zk.WithDialer(srv.Dial))
 		for range 2 { // within the time of one look-up
 			srv.Cut(conn.SessionID())
@@ -202,12 +202,7 @@ func TestServersThatHaveMovedAreFound(t *testing.T) {
 				moved.Store(!moved.Load())
 				cut := time.Now()
 				srv.Cut(session)
-				_, _, err := conn.Get("/")
-				for err != nil && time.Since(cut) < time.Minute {
-					time.Sleep(10 * time.Millisecond)
-					_, _, err = conn.Get("/")
-				}
-				require.NoError(t, err)
+				untilDone(t, func() error { _, _, err := conn.Get("/"); return err })
 				require.Equal(t, session, conn.SessionID())
 				const pause, oldAddress, polls = time.Second, time.Second, 50 * time.Millisecond
 				require.LessOrEqual(t, time.Since(cut), pause+oldAddress+againWatches+polls)
@@ -216,16 +211,14 @@ func TestServersThatHaveMovedAreFound(t *testing.T) {
 	}
 }
 
+// The three known addresses are tried in turn. A fourth one that a look-up finds is tried before them.
 func TestNewAddressesAreTriedFirstAndTheKnownOnesInTurn(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		now := []string{"192.0.2.1", "192.0.2.2", "192.0.2.3"}
-		h := &hosts{ctx: t.Context(), c: newClient(sessionTimeout), lookupHost: func(context.Context, string) ([]string, error) { return now, nil }}
+		h := &hosts{ctx: t.Context(), client: newClient(sessionTimeout), lookupHost: func(context.Context, string) ([]string, error) { return now, nil }}
 		require.NoError(t, h.Init([]string{"zk:1"}))
-		var order []string
 		next := func() string { server, _ := h.Next(); return server }
-		for range 3 {
-			order = append(order, next())
-		}
+		order := []string{next(), next(), next()}
 		require.Equal(t, order[0], next())
 		h.Connected()
 		synctest.Wait() // the look-up of a new round ends
@@ -237,7 +230,7 @@ func TestNewAddressesAreTriedFirstAndTheKnownOnesInTurn(t *testing.T) {
 }
 
 func TestKnownAddressesStayIfALookUpFails(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		var down atomic.Bool
 		stubLookUp(t, func(_ context.Context, host string) ([]string, error) {
 			if down.Load() {
@@ -245,7 +238,6 @@ func TestKnownAddressesStayIfALookUpFails(t *testing.T) {
 			}
 			return []string{"192.0.2.1", "192.0.2.2"}, nil
 		})
-		srv := zkserver.Run(t)
 		line := &bubble.Line{Server: srv}
 		conn := open(t, []string{"zk:2181"}, zk.WithDialer(line.Dial))
 		session := conn.SessionID()
@@ -263,13 +255,12 @@ func TestKnownAddressesStayIfALookUpFails(t *testing.T) {
 
 // Names are looked up when a search for a server begins, and begins again from the start, and not for each address.
 func TestNamesAreLookedUpOnceInARound(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		var lookUps atomic.Int32
 		stubLookUp(t, func(_ context.Context, host string) ([]string, error) {
 			lookUps.Add(1)
 			return []string{"192.0.2.1", "192.0.2.2", "192.0.2.3"}, nil
 		})
-		srv := zkserver.Run(t)
 		var refuse atomic.Int32
 		conn := open(t, []string{"zk:2181"}, zk.WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
 			if refuse.Add(-1) >= 0 {
@@ -308,12 +299,12 @@ func TestANameIsLookedUpByTheSystem(t *testing.T) {
 	open(t, []string{net.JoinHostPort("localhost", port)})
 }
 
+// A third of the session timeout is for the handshakes with all three addresses that one name has.
 func TestPatienceIsDividedByAddressesAndNotByNames(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		stubLookUp(t, func(context.Context, string) ([]string, error) {
 			return []string{"192.0.2.1", "192.0.2.2", "192.0.2.3"}, nil
 		})
-		srv := zkserver.Run(t)
 		began := time.Now()
 		open(t, []string{"zk:2181"}, zk.WithDialer(muteThenDial(2, srv.Dial, "")))
 		const first = sessionTimeout / 3 / 3

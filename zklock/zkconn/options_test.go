@@ -88,10 +88,9 @@ func logTo(l *testenv.Buffer) Option { return WithLogger(slog.New(slog.NewTextHa
 // Each server is verified by its name in the list, although the client dials an address, at a reconnect, too.
 func TestEachServerIsVerifiedByItsNameInTheList(t *testing.T) {
 	server, client := tlsConfigs()
-	bubble.Test(t, func(t *testing.T) {
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		addresses := map[string][]string{"zk1.example.com": {"192.0.2.1"}, "zk2.example.com": {"192.0.2.2"}, "zk3": {"192.0.2.3"}}
 		stubLookUp(t, func(_ context.Context, host string) ([]string, error) { return addresses[host], nil })
-		srv := zkserver.Run(t)
 		var mu sync.Mutex
 		sent := make(map[string]int)
 		dial := overTLS(srv, server, func(sni string) {
@@ -134,8 +133,7 @@ func TestEachServerIsVerifiedByItsNameInTheList(t *testing.T) {
 func TestAServerThatIsSilentInTheHandshakeOfTLSIsLeft(t *testing.T) {
 	server, client := tlsConfigs()
 	client.ServerName = "zk.example.com"
-	bubble.Test(t, func(t *testing.T) {
-		srv := zkserver.Run(t)
+	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		began := time.Now()
 		conn := testenv.Must(Connect(within(t, time.Minute), servers, sessionTimeout, WithTLS(client),
 			WithDialer(muteThenDial(2, overTLS(srv, server, func(sni string) { require.Equal(t, client.ServerName, sni) }), ""))))(t)
@@ -166,7 +164,7 @@ func TestTheCredentialsAreThereBeforeConnectReturns(t *testing.T) {
 		}
 		srv.Cut(conn.SessionID())
 		for _, user := range []string{"/a", "/b"} {
-			_, _, err := conn.Get(user)
+			err := zk.ErrConnectionClosed
 			for err == zk.ErrConnectionClosed {
 				_, _, err = conn.Get(user)
 			}
@@ -194,7 +192,7 @@ func TestASessionThatLivesIsNotGivenUp(t *testing.T) {
 			var questions atomic.Int32 // handshakes with zxid 0, which ask whether the session lives
 			conn := open(t, servers, withWrites(srv, func(nc net.Conn, b []byte) (int, error) {
 				if refuses.Load() {
-					zxid := b[8:16]
+					zxid := b[8:16] // of a handshake, after length and version
 					if binary.BigEndian.Uint64(zxid) == 0 {
 						if questions.Add(1); trouble == silent {
 							return len(b), nil
@@ -243,8 +241,9 @@ func TestTheQuestionsDoNotKeepASession(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		var refuses atomic.Bool
 		conn := open(t, servers, withWrites(srv, func(nc net.Conn, b []byte) (int, error) {
-			if zxid := b[8:16]; refuses.Load() && opOf(b) == 0 && binary.BigEndian.Uint64(zxid) != 0 {
-				binary.BigEndian.PutUint64(zxid, 1<<60)
+			isHandshake := opOf(b) == 0
+			if zxid := b[8:16]; refuses.Load() && isHandshake && binary.BigEndian.Uint64(zxid) != 0 {
+				binary.BigEndian.PutUint64(zxid, 1<<60) // more than the server has
 			}
 			return nc.Write(b)
 		}))
@@ -266,11 +265,7 @@ func keepSession(t *testing.T, srv *zkserver.Server, conn *zk.Conn, id int64) er
 	nc := testenv.Must(srv.Dial("", "", 0))(t)
 	defer nc.Close()
 	timeout := int32(sessionTimeout / time.Millisecond)
-	send(t, nc, &jute.ConnectRequest{TimeoutMs: timeout, SessionID: id, Password: password(conn)})
+	password := reflect.ValueOf(conn).Elem().FieldByName("passwd").Bytes() // which the client does not export
+	send(t, nc, &jute.ConnectRequest{TimeoutMs: timeout, SessionID: id, Password: password})
 	return testenv.Err(jute.ReadFrame(nc, nil, jute.MaxFrame))
-}
-
-// password returns the password of a client's session, which the client does not export.
-func password(conn *zk.Conn) []byte {
-	return reflect.ValueOf(conn).Elem().FieldByName("passwd").Bytes()
 }
