@@ -11,13 +11,14 @@ import (
 	"example.com/zklock/zklock/internal/record"
 )
 
-// A node may stay when nobody holds the lock any more: the next Lock of its Mutex then sends nothing. It goes when
-// another contender comes, of which a watch on the parent tells. The lock managers of clusters keep a lock in this way
-// until another machine asks for it: the blocking AST of VMS's distributed lock manager, and of OCFS2 and GFS2.
+// WithCaching: a node may stay when nobody holds the lock any more, and the next Lock of its Mutex then sends nothing. It
+// goes when another contender, a rival, comes, of which a watch on the parent tells. The lock managers of clusters keep a
+// lock in this way until another machine asks for it: the blocking AST of VMS's distributed lock manager, and of OCFS2
+// and GFS2.
 //
-// A node is cached if its entry is idle. A hold that follows is as safe as one after a hand-over: the node was in the
-// queue all the time, and is the first; its session is proved all the time, and its clock runs. The watch does not
-// matter for that: if its event is late, another contender waits longer.
+// A node is cached if its entry (entry.go) is idle. A hold that follows is as safe as one after a hand-over: the node was
+// in the queue all the time, and is the first; its session is proved all the time, and the clock that closes Lost runs.
+// The watch does not matter for that: if its event is late, another contender waits longer.
 
 // WithCaching keeps the node of the Mutex for up to d after an Unlock, as long as no other contender comes, so that the
 // next Lock sends nothing. It is for a lock that one process takes again and again, nearly alone: a scheduler, or the
@@ -52,80 +53,79 @@ func WithCaching(d time.Duration) Option {
 }
 
 const (
-	leastStreak = 4
-	mostStreak  = 64
-	worthwhile  = 4 // holds: a contender that finds the node cached costs two or three requests more
+	defaultStreak = 4  // so that the fifth node in a row may stay
+	mostStreak    = 64 // after streaks that were of little use
+	worthwhile    = 4  // holds: a rival that finds the node cached costs two or three requests more
 
-	// For how long no node is kept after another contender has come.
+	// For how long no node is kept after a rival has come.
 	leastQuiet = time.Second
 	mostQuiet  = 2 * time.Hour
 )
 
-// A habit is what the nodes of a Mutex say about the next one: whether another contender
-// is likely to come. All is guarded by Mutex.mu.
+// A habit is what the last nodes of a Mutex say about the next one: whether a rival is likely to come. Mutex.mu guards it.
 type habit struct {
-	released time.Time // when an owner released the lock last
-	number   int32     // of the last node
-	streak   int       // nodes in a row in place of which the one before could have stayed
-	least    int       // of the streaks that let a node stay
+	released   time.Time // when an owner released the lock last
+	lastNumber int32     // of the last node
+	streak     int       // how many nodes in a row came so soon after the one before that it could have stayed
+	needed     int       // the streak from which on a node may stay
 
-	came  time.Time     // when a node that might stay, or would, kept another contender waiting last
-	quiet time.Duration // from then on no node is kept
+	rivalCame time.Time     // when a node that might stay, or would, kept a rival waiting last
+	quiet     time.Duration // for how long no node is kept from then on
 }
 
-// disturbed notes that another contender has come, which may be a TryLock that comes again: while no
+// disturbed notes that a rival has come, which may be a TryLock that comes again: while no
 // node is kept, it has a chance. That is for longer than the time between two of them.
 func (h *habit) disturbed(now time.Time) {
 	h.quiet = leastQuiet
-	if !h.came.IsZero() {
-		h.quiet = min(max(2*now.Sub(h.came), leastQuiet), mostQuiet)
+	if !h.rivalCame.IsZero() {
+		h.quiet = min(max(2*now.Sub(h.rivalCame), leastQuiet), mostQuiet)
 	}
-	h.came = now
+	h.rivalCame = now
 }
 
 // isQuiet reports whether no node is kept.
-func (h *habit) isQuiet(now time.Time) bool { return now.Sub(h.came) < h.quiet }
+func (h *habit) isQuiet(now time.Time) bool { return now.Sub(h.rivalCame) < h.quiet }
 
-// cacheable is what an entry has for WithCaching. All is guarded by Mutex.mu.
+// cacheable is what an entry has for WithCaching. Mutex.mu guards it.
 type cacheable struct {
-	soon   bool // after the last release the node was needed
+	soon   bool // the node was needed within WithCaching's time of the last release
 	rivals rivals
 	expiry *time.Timer // gives up the node
 }
 
-// Rivals are other contenders in the queue, as far as they are known.
+// Rivals are the other contenders in the queue, as far as they are known.
 type rivals int
 
 const (
 	assumed rivals = iota // there may be some: the node does not stay
-	asked                 // a list is on its way; if it has no other contender, the node may stay
-	absent                // so it was, and the watch on the parent has not fired
+	asked                 // a list is on its way; if it has no rival, the node may stay
+	absent                // the list had none, and the watch on the parent has not fired
 )
 
-// expectLocked decides whether the node of e, which enters, may stay. It may if the numbers
-// show that nobody made a node between the last ones of this Mutex, and nobody else has come for a while.
-func (m *Mutex) expectLocked(e *entry) {
+// decideStayLocked decides whether the node of e, which takes the lock, may stay. It may if the numbers show that nobody made
+// a node between the last ones of this Mutex, and no rival has come for a while.
+func (m *Mutex) decideStayLocked(e *entry) {
 	if m.caching == 0 {
 		return
 	}
-	if e.soon && e.node.Number == m.habit.number+1 {
-		m.habit.streak++
-	} else {
-		m.habit.streak = 0
+	now, h := time.Now(), &m.habit
+	follows := e.node.Number == h.lastNumber+1
+	h.lastNumber = e.node.Number
+	h.streak++
+	if !e.soon || !follows {
+		h.streak = 0
 	}
-	now := time.Now()
-	quiet := m.habit.isQuiet(now)
-	if quiet && e.node.Number != m.habit.number+1 {
-		m.habit.came = now // it goes on
-	}
-	m.habit.number = e.node.Number
-	if m.habit.streak >= m.habit.least && !quiet {
+
+	switch isQuiet := h.isQuiet(now); {
+	case isQuiet && !follows:
+		h.rivalCame = now // another one: the quiet time begins again
+	case !isQuiet && h.streak >= h.needed:
 		e.rivals = asked
 	}
 }
 
-// guard lists the queue and watches it if the node of e may stay.
-func (m *Mutex) guard(e *entry) (changed <-chan zk.Event, err error) {
+// watchForRivals lists the queue and watches it if the node of e may stay.
+func (m *Mutex) watchForRivals(e *entry) (changed <-chan zk.Event, err error) {
 	m.mu.Lock()
 	rivals := e.rivals
 	m.mu.Unlock()
@@ -137,10 +137,11 @@ func (m *Mutex) guard(e *entry) (changed <-chan zk.Event, err error) {
 		err = nil // and nothing is in it
 	}
 	alone, err := e.isAlone(names, err)
+
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !alone {
-		m.contendLocked(e)
+		m.rivalCameLocked(e)
 		return nil, err
 	}
 	e.rivals = absent
@@ -151,7 +152,7 @@ func (m *Mutex) guard(e *entry) (changed <-chan zk.Event, err error) {
 }
 
 // isAlone reports whether a list of the queue has only the node of e. If the node is not
-// in it, err is ErrGone; if there is no list, nothing is known.
+// in it, err is ErrGone. If there is no list, because of err, nothing is known.
 func (e *entry) isAlone(names []string, err error) (bool, error) {
 	if err != nil {
 		return false, nil
@@ -176,46 +177,46 @@ func (m *Mutex) queueChanged(e *entry, ev zk.Event) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.contendLocked(e)
+	m.rivalCameLocked(e)
 	return nil
 }
 
-// lookAround does what the event of the watch on the parent does, in case that is lost.
-func (m *Mutex) lookAround(e *entry) error {
+// lookForRivals does what the event of the watch on the parent does, in case that is lost.
+func (m *Mutex) lookForRivals(e *entry) error {
 	names, _, err := m.client.Children(e.left, m.path)
 	if err != nil {
-		return nil
+		return nil // the next look may succeed
 	}
 	alone, err := e.isAlone(names, nil)
 	if !alone {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.contendLocked(e)
+		m.rivalCameLocked(e)
 	}
 	return err
 }
 
-// contendLocked handles that another contender has come: e serves no more owners than
-// WithHandOver says, and does not stay.
-func (m *Mutex) contendLocked(e *entry) {
+// rivalCameLocked handles that a rival has come: e serves no more owners than WithHandOver says, and does not stay.
+func (m *Mutex) rivalCameLocked(e *entry) {
 	if e.state >= leaving {
 		return
 	}
-	m.learnLocked(e)
-	if m.least > 0 {
+	m.adjustStreakLocked(e)
+	if m.leastStreak > 0 {
 		m.habit.disturbed(time.Now())
 	}
 	e.rivals = assumed
 	m.passLocked(e)
 }
 
-// learnLocked notes whether it was worthwhile that the node of e might stay.
-func (m *Mutex) learnLocked(e *entry) {
+// adjustStreakLocked doubles the streak that the next nodes need if the node of e, which might stay, was of little use,
+// and halves it otherwise.
+func (m *Mutex) adjustStreakLocked(e *entry) {
 	h := &m.habit
 	if e.holds < worthwhile {
-		h.least = min(h.least*2, mostStreak)
+		h.needed = min(h.needed*2, mostStreak)
 	} else {
-		h.least = max(h.least/2, m.least)
+		h.needed = max(h.needed/2, m.leastStreak)
 	}
 }
 
@@ -231,8 +232,8 @@ func (m *Mutex) keepLocked(e *entry) {
 		if e.state != idle {
 			return // it is Reset at the next release
 		}
-		if e.holds == 1 {
-			m.learnLocked(e)
+		if e.holds == 1 { // that it stayed has saved nothing
+			m.adjustStreakLocked(e)
 		}
 		m.leaveLocked(e, nil)
 	})

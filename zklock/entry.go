@@ -80,7 +80,7 @@ func (m *Mutex) run(e *entry) {
 		before, err = m.list(e)
 	}
 	if err == nil && before.length == 0 && e.token == 0 {
-		err = m.watchOwn(e)
+		err = m.watchOwn(e) // which reads the token
 	}
 	m.proceed(e, before, err)
 }
@@ -116,7 +116,7 @@ func (m *Mutex) finish(e *entry, err error) {
 	m.mu.Unlock()
 
 	if e.node != nil && !errors.Is(err, client.ErrGone) && !errors.Is(err, client.ErrClosed) {
-		e.deleted, err = e.node.Delete(m.refused(e))
+		e.deleted, err = e.node.Delete(m.reportRefusal(e))
 	}
 
 	m.mu.Lock()
@@ -172,7 +172,7 @@ func (m *Mutex) create(e *entry) (err error) {
 	e.node, err = m.parent.Create(e.left, func(id string) (string, []byte) {
 		e.rec.ID = id
 		return record.Prefix(id), e.rec.Encode()
-	}, m.refused(e))
+	}, m.reportRefusal(e))
 	if err != nil {
 		return err
 	}
@@ -200,8 +200,8 @@ func (m *Mutex) entryLocked(name string) *entry {
 
 // keep keeps the node of the holder until the Mutex gives it up (nil), or it has gone (client.ErrGone).
 func (m *Mutex) keep(e *entry) error {
-	pause := m.client.Timeout() / 3 // the client may miss an event while it reconnects
-	next := pause
+	pause := m.client.Timeout() / 3 // between looks: the client may miss an event while it reconnects
+	next := pause                   // until the second look
 	look := time.NewTimer(pause)
 	defer look.Stop()
 	if e.own == nil {
@@ -212,17 +212,17 @@ func (m *Mutex) keep(e *entry) error {
 		next -= first
 	}
 
-	others, err := m.guard(e)
+	rivals, err := m.watchForRivals(e)
 	for err == nil {
 		select {
 		case ev := <-e.own:
 			err = m.ownChanged(e, ev)
-		case ev := <-others:
-			others, err = nil, m.queueChanged(e, ev)
+		case ev := <-rivals:
+			rivals, err = nil, m.queueChanged(e, ev)
 		case <-look.C:
 			look.Reset(next)
 			next = pause
-			err = m.look(e, others != nil)
+			err = m.lookWithoutEvent(e, rivals != nil)
 		case <-e.left:
 			return nil
 		case <-m.client.Closed():
@@ -232,13 +232,13 @@ func (m *Mutex) keep(e *entry) error {
 	return err
 }
 
-// look does what an event of e's node does, or of the queue if that is guarded, in case that is lost.
-func (m *Mutex) look(e *entry, guarded bool) error {
+// lookWithoutEvent does what an event of e's node does, or of the queue if that is watched, in case that is lost.
+func (m *Mutex) lookWithoutEvent(e *entry, queueIsWatched bool) error {
 	if e.own == nil {
 		return m.watchOwn(e)
 	}
-	if guarded {
-		if err := m.lookAround(e); err != nil {
+	if queueIsWatched {
+		if err := m.lookForRivals(e); err != nil {
 			return err
 		}
 	}
@@ -299,12 +299,13 @@ func (m *Mutex) recognize(e *entry, data []byte, stat *zk.Stat, err error) error
 	return nil
 }
 
-// refused returns the function that reports to the waiting callers, and to those of
+// reportRefusal returns the function that reports to the waiting callers, and to those of
 // Unlock, that the server refuses a request which must succeed in the end.
-func (m *Mutex) refused(e *entry) client.RefusalFunc {
+func (m *Mutex) reportRefusal(e *entry) client.RefusalFunc {
+	const patience = 3 // tries: the reason may pass
 	return func(n int, err error) {
-		if n != 3 {
-			return
+		if n != patience {
+			return // too early, or reported before
 		}
 		m.mu.Lock()
 		defer m.mu.Unlock()

@@ -25,13 +25,13 @@ const (
 	leave       verdict = iota // the node is given up
 	grant                      // the first owner that waits gets the lock
 	keep                       // the node stays, cached
-	waitForList                // so it does, though owners wait: if they have no rivals, the node serves them
+	waitForList                // the node stays, though owners wait: if they have no rivals, it serves them
 )
 
-// next is the rule of hand-over and caching.
-func (s situation) next() verdict {
-	inTurn := s.holds < s.mostHolds && s.age < s.mostAge
-	alone := s.rivals == absent && s.holds < 1<<passBits
+// verdict is the rule of hand-over and caching.
+func (s situation) verdict() verdict {
+	inTurn := s.holds < s.mostHolds && s.age < s.mostAge // as WithHandOver says
+	alone := s.rivals == absent && s.holds < 1<<passBits // and a token has room for one more hold
 
 	switch {
 	case s.revoked:
@@ -61,7 +61,7 @@ func (m *Mutex) passLocked(e *entry) {
 		lasts: m.client.Lasts(e.node.Session), shut: m.shut,
 	}
 
-	switch now.next() {
+	switch now.verdict() {
 	case leave:
 		m.leaveLocked(e, nil)
 	case grant:

@@ -21,7 +21,8 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// A verdict says what a Mutex does with its node in a situation in which nobody holds it.
+// A verdict says what a Mutex does with its node in a situation in which nobody holds the lock. Rivals are contenders of
+// other Mutexes, which a list of the queue shows.
 func TestWhatBecomesOfAnIdleEntry(t *testing.T) {
 	const most, long = 16, 50 * time.Millisecond // the default of WithHandOver
 	// No owner waits, the node may serve one more hold, and there may be rivals.
@@ -61,7 +62,7 @@ func TestWhatBecomesOfAnIdleEntry(t *testing.T) {
 	} {
 		s := inTurn
 		c.change(&s)
-		require.Equal(t, c.want, s.next(), c.name)
+		require.Equal(t, c.want, s.verdict(), c.name)
 	}
 }
 
@@ -85,7 +86,7 @@ func TestWhoseNodesAreBefore(t *testing.T) {
 		{name: "ours has gone, another one, ours", before: queue{2, "lock-8", "lock-6"}, leaving: ours, want: true},
 		{name: "ours has gone, ours, another one", before: queue{2, "lock-9", "lock-8"}, leaving: ours, want: true},
 	} {
-		require.Equal(t, c.want, c.before.hasOthers(c.leaving), c.name)
+		require.Equal(t, c.want, c.before.hasStrangers(c.leaving), c.name)
 	}
 }
 
@@ -116,11 +117,8 @@ func TestASuspendedMachineHasLostItsLeases(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var suspended atomic.Int64
 			client.Clock = func() time.Time { return afterSuspend(time.Now(), time.Duration(suspended.Load())) }
-			defer func() { client.Clock = time.Now }()
-			srv := zkserver.New(zkserver.WithTick(session / 2))
-			defer srv.Close()
-			m, l, end := underLock(t, srv, session)
-			defer end()
+			t.Cleanup(func() { client.Clock = time.Now })
+			m, l := underLock(t, zkserver.Run(t, zkserver.WithTick(session/2)), session)
 			suspended.Store(int64(hour))
 			require.True(t, knows(l), "by the wall clock")
 			<-l.Done()
@@ -129,12 +127,12 @@ func TestASuspendedMachineHasLostItsLeases(t *testing.T) {
 	}
 }
 
-// underLock opens a client of a server, and acquires the lock. end closes the client.
-func underLock(t *testing.T, srv *zkserver.Server, session time.Duration) (m *Mutex, l *Lease, end func()) {
+// underLock opens a client of a server, which is closed with the test, and acquires the lock.
+func underLock(t *testing.T, srv *zkserver.Server, session time.Duration) (*Mutex, *Lease) {
 	conn := testenv.Must(ensemble.OverPipes(srv).Connect(t.Context(), ensemble.Options{SessionTimeout: session}))(t)
-	m = testenv.Must(New(conn, "/lock", WithSessionTimeout(session)))(t)
-	l = testenv.Must(m.Lock(t.Context(), NewOwner("owner")))(t)
-	return m, l, conn.Close
+	t.Cleanup(conn.Close)
+	m := testenv.Must(New(conn, "/lock", WithSessionTimeout(session)))(t)
+	return m, testenv.Must(m.Lock(t.Context(), NewOwner("owner")))(t)
 }
 
 // Lost closes soon after a suspend, for which the timers stop. In virtual time the one clock goes on during it.
@@ -144,8 +142,7 @@ func TestAChannelIsClosedSoonAfterASuspend(t *testing.T) {
 	client.Clock = func() time.Time { return time.Now().Add(time.Duration(suspended.Load())) }
 	defer func() { client.Clock = time.Now }()
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-		m, l, end := underLock(t, srv, session)
-		defer end()
+		m, l := underLock(t, srv, session)
 		time.Sleep(2 * session) // it is proved
 		lost := l.Lost()
 		suspended.Store(int64(time.Hour))
@@ -160,10 +157,9 @@ func TestAChannelIsClosedSoonAfterASuspend(t *testing.T) {
 // A cached node that goes leaves nothing in memory, although its Mutex would have kept it for 1000 hours.
 func TestANodeThatIsTakenAwayLeavesNothingInMemory(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-		m, l, end := underLock(t, srv, 10*time.Second)
-		defer end()
+		m, l := underLock(t, srv, 10*time.Second)
 		require.NoError(t, l.Unlock(t.Context()))
-		m.caching, m.habit.least = 1000*time.Hour, 0
+		m.caching, m.habit.needed = 1000*time.Hour, 0
 		require.NoError(t, m.Do(t.Context(), nil, func(context.Context, *Lease) error { return nil }))
 		synctest.Wait()
 		cached := weak.Make(m.current)
@@ -193,7 +189,7 @@ func TestNoNodeIsKeptForTwiceTheTimeBetweenOthers(t *testing.T) {
 	var h habit
 	now := time.Now()
 	require.False(t, h.isQuiet(now), "nobody has come")
-	for _, c := range []struct{ since, quiet time.Duration }{
+	for _, c := range []struct{ since, quiet time.Duration }{ // since the contender before came; then no node is kept for quiet
 		{since: 0, quiet: time.Second}, {since: time.Minute, quiet: 2 * time.Minute}, {since: 3 * time.Minute, quiet: 6 * time.Minute},
 		{since: time.Hour, quiet: 2 * time.Hour}, {since: 24 * time.Hour, quiet: 2 * time.Hour},
 	} {
@@ -208,7 +204,7 @@ func TestNoNodeIsKeptForTwiceTheTimeBetweenOthers(t *testing.T) {
 // CachingFrom lets WithCaching keep a node after a streak of another length. After 0 it keeps every node.
 func CachingFrom(streak int) Option {
 	return func(s *settings) error {
-		s.least = streak
+		s.leastStreak = streak
 		return nil
 	}
 }

@@ -129,18 +129,19 @@ func (l *Lease) Unlock(ctx context.Context) error {
 	if over {
 		return err
 	}
-	select {
+
+	select { // the node is being deleted
 	case <-e.ended:
-	case <-refused:
+	case <-refused: // never if it is nil
 	case <-ctx.Done():
 	}
 
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	switch {
-	case l.reported:
-		return fmt.Errorf("%w: %s", ErrUnlocked, m.path) // another call was faster
-	case e.state != gone && !client.IsClosed(refused):
+	switch isRefused := client.IsClosed(refused); {
+	case l.reported: // another call was faster
+		return fmt.Errorf("%w: %s", ErrUnlocked, m.path)
+	case e.state != gone && !isRefused: // ctx has ended
 		return m.client.Ended(ctx, "unlock "+m.path, began)
 	}
 	l.reported, l.refused = e.state == gone, true
@@ -163,8 +164,10 @@ func (l *Lease) end() (over bool, refused <-chan struct{}, err error) {
 	switch {
 	case lost:
 		return true, nil, context.Cause(l.turn.lostCtx)
-	case l.reported || l.refused:
-		return l.reported, nil, nil
+	case l.reported: // the owner has other leases, or the lock was handed on, or the node stays
+		return true, nil, nil
+	case l.refused:
+		return false, nil, nil
 	}
 	return false, l.turn.entry.refused, nil
 }

@@ -69,14 +69,14 @@ type Mutex struct {
 }
 
 type settings struct {
-	acl     []zk.ACL
-	data    []byte
-	holds   int           // by one node, at most
-	during  time.Duration // from the first to the last of them
-	timeout time.Duration // of the session; 0: not given
-	caching time.Duration // how long a node stays that nobody needs; 0: not at all
-	least   int           // of the streaks that let it
-	logger  Logger        // of losses, or nil
+	acl         []zk.ACL
+	data        []byte
+	holds       int           // by one node, at most
+	during      time.Duration // from the first to the last of them
+	timeout     time.Duration // of the session; 0: not given
+	caching     time.Duration // how long a node stays that nobody needs; 0: not at all
+	logger      Logger        // of losses, or nil
+	leastStreak int           // the streak that a node needs at least to stay, see habit
 }
 
 // An Option changes how a Mutex works.
@@ -164,7 +164,7 @@ func New(conn *zk.Conn, path string, options ...Option) (*Mutex, error) {
 	m := &Mutex{
 		settings: settings{
 			acl: zk.WorldACL(zk.PermAll), data: fmt.Appendf(nil, "%s:%d", host, os.Getpid()),
-			holds: 16, during: 50 * time.Millisecond, least: leastStreak,
+			holds: 16, during: 50 * time.Millisecond, leastStreak: defaultStreak,
 		},
 		path:   path,
 		owners: make(map[*Owner]*turn), parked: make(chan *parking, 1),
@@ -177,7 +177,7 @@ func New(conn *zk.Conn, path string, options ...Option) (*Mutex, error) {
 			return nil, fmt.Errorf("zklock: lock %s: %w", path, err)
 		}
 	}
-	m.habit.least = m.least
+	m.habit.needed = m.leastStreak
 	m.client = client.Of(conn, m.timeout)
 	m.parent = m.client.Parent(path, m.acl)
 	return m, nil
@@ -228,7 +228,7 @@ func (m *Mutex) acquire(ctx context.Context, owner *Owner, try bool) (*Lease, er
 		if err != nil {
 			return nil, err
 		}
-		m.attend(ctx, l.turn.ready, refused)
+		m.attend(ctx, l.turn.ready, refused) // waits
 		l, retry, err := m.settle(ctx, l, client.IsClosed(refused))
 		if !retry {
 			return l, err
@@ -242,19 +242,19 @@ func (m *Mutex) acquire(ctx context.Context, owner *Owner, try bool) (*Lease, er
 func (m *Mutex) settle(ctx context.Context, l *Lease, refused bool) (_ *Lease, retry bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	t, ended := l.turn, ctx.Err() != nil
+	t, ctxEnded := l.turn, ctx.Err() != nil
 	granted := t.entry != nil
-	if granted && !ended && !m.isLostLocked(t) {
+	if granted && !ctxEnded && !m.isLostLocked(t) {
 		return l, false, nil
 	}
 
 	l.endLocked()
 	switch {
-	case ended || granted:
+	case ctxEnded || granted:
 		return nil, true, nil
-	case refused || t.err == ErrHeld: // and nothing else is wrong
+	case refused || t.err == ErrHeld: // nothing else is wrong
 		return nil, false, m.refusedLocked()
-	case errors.Is(t.err, ErrHeld):
+	case errors.Is(t.err, ErrHeld): // and the node of the attempt cannot be deleted
 		m.stats.Refused++
 	}
 	return nil, false, fmt.Errorf("zklock: lock %s: %w", m.path, t.err)
@@ -338,7 +338,7 @@ func (m *Mutex) underWay() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var all []string
-	rest := m.tasks.Running()
+	rest := m.tasks.Running() // tasks that are not named otherwise
 	switch m.current.stateLocked() {
 	case held:
 		rest--

@@ -15,17 +15,19 @@ import (
 // requests have made large: one of the callers that wait for their turn waits for its events,
 // too, and then starts the goroutine that handles them.
 type parking struct {
-	m               *Mutex
-	e               *entry
-	before          queue
-	nearer, farther watched
-	own             <-chan zk.Event
-	closed          <-chan struct{}
-	again           <-chan time.Time
-	event           zk.Event // of a node, when it has come
+	m      *Mutex
+	e      *entry
+	before queue
+
+	// What it waits for.
+	nearer, farther watched          // the nodes of the last two before it
+	own             <-chan zk.Event  // of the watch on its own node
+	closed          <-chan struct{}  // closed with the client
+	again           <-chan time.Time // when to look for the nearer node
+	event           zk.Event         // of a node, when it has come
 }
 
-var noParking = new(parking) // has no events
+var noParking = new(parking) // has no entry and no events
 
 // errParked: the entry waits for others, and needs no goroutine.
 var errParked = errors.New("the entry is parked")
@@ -36,11 +38,12 @@ var errParked = errors.New("the entry is parked")
 func (m *Mutex) attend(ctx context.Context, ready, refused <-chan struct{}) {
 	for p := noParking; p != nil; {
 		next, handle := p.await(m.parked, ready, refused, ctx.Done())
+
 		m.mu.Lock()
-		switch stays := p.e != nil && p.e.parked == p; {
-		case stays && handle != nil:
+		switch isParked := p.e != nil && p.e.parked == p; { // or it goes on already
+		case isParked && handle != nil:
 			m.resumeLocked(p.e, handle)
-		case stays && next == nil:
+		case isParked && next == nil: // this call ends: another one takes the entry
 			m.parked <- p // has room: no other one is parked
 		}
 		m.mu.Unlock()
@@ -78,7 +81,7 @@ func (m *Mutex) resumeLocked(e *entry, handle handler) {
 	p := e.parked
 	e.parked = nil
 	select {
-	case <-m.parked: // no caller has taken it
+	case <-m.parked: // no caller waits for its events yet
 	default:
 	}
 	go func() {
@@ -98,7 +101,8 @@ func (p *parking) ownChanged() (queue, error)   { return p.before, p.m.ownChange
 func (p *parking) nearerChanged() (queue, error) {
 	// If it was of our own session, that may have ended: then our node is
 	// deleted in the same transaction, and either event may be sent first.
-	return p.changed(p.nearer, p.nearer.session != p.e.node.Session)
+	trusted := p.nearer.session != p.e.node.Session
+	return p.changed(p.nearer, trusted)
 }
 
 func (p *parking) fartherChanged() (queue, error) { return p.changed(p.farther, true) }

@@ -87,7 +87,7 @@ func (m *Mutex) enter(e *entry) bool {
 	}
 	e.entered = time.Now()
 	m.startClockLocked(e)
-	m.expectLocked(e)
+	m.decideStayLocked(e)
 	m.grantLocked(e)
 	return true
 }
@@ -114,6 +114,7 @@ func (m *Mutex) isLostLocked(t *turn) bool {
 	return t.lostCtx.Err() != nil
 }
 
+// expireLocked gives e up if its session may end from now on.
 func (m *Mutex) expireLocked(e *entry) {
 	if client.IsOver(m.client.SafeUntil(e.node.Session)) {
 		m.leaveLocked(e, nil)

@@ -21,19 +21,19 @@ type queue struct {
 	nearer, farther string // the names of the last two; "" if there is none
 }
 
-// isDeep is the length from which on the parent's mark has fewer bytes than one more list.
-const isDeep = 5
-
-// isNear is how many contenders before an entry may go while it sends three requests.
-const isNear = 8
+const (
+	deepQueue    = 5 // the length from which on the parent's low-water mark (client/lowwater.go) has fewer bytes than a list
+	nearTurn     = 8 // as many contenders before an entry may go while it sends three requests
+	mostUnproved = 3 // proofs in a row that fail: then Lock fails, too
+)
 
 // A watched node is a node before an entry. If it is of this Mutex, there is no watch:
 // changed is closed when its entry has gone.
 type watched struct {
 	name    string
 	changed <-chan zk.Event
-	session int64
-	before  *entry // for which the watch was set
+	session int64  // whose node it is
+	setFor  *entry // for which the watch was set
 	entry   *entry // the node's own, of this Mutex
 }
 
@@ -68,7 +68,8 @@ func (m *Mutex) wait(e *entry, before queue) (queue, error) {
 	if e.again == nil {
 		e.again = time.After(m.client.Timeout())
 	}
-	e.parked = &parking{m, e, before, nearer, farther, e.own, m.client.Closed(), e.again, zk.Event{}}
+	e.parked = &parking{m: m, e: e, before: before, nearer: nearer, farther: farther}
+	e.parked.own, e.parked.closed, e.parked.again = e.own, m.client.Closed(), e.again
 	m.parked <- e.parked
 	return before, errParked
 }
@@ -82,7 +83,7 @@ func (m *Mutex) list(e *entry) (before queue, err error) {
 	}
 
 	contenders, found := 0, false
-	var nearer, farther int32
+	var nearer, farther int32    // the numbers of the last two before e; e.third is the next one's
 	for _, name := range names { // there may be thousands: no sort
 		n, ok := record.Sequence(name)
 		if !ok {
@@ -93,9 +94,10 @@ func (m *Mutex) list(e *entry) (before queue, err error) {
 		if record.Order(n, e.node.Number) >= 0 {
 			continue
 		}
-		switch before.length++; {
+		switch before.length++; { // n may be the last one before e so far, the last but one, or the third last
 		case before.nearer == "" || record.Order(n, nearer) > 0:
-			before.nearer, before.farther, nearer, farther, e.third = name, before.nearer, n, nearer, farther
+			before.nearer, before.farther = name, before.nearer
+			nearer, farther, e.third = n, nearer, farther
 		case before.farther == "" || record.Order(n, farther) > 0:
 			before.farther, farther, e.third = name, n, farther
 		case before.length == 3 || record.Order(n, e.third) > 0:
@@ -107,8 +109,8 @@ func (m *Mutex) list(e *entry) (before queue, err error) {
 		return before, client.ErrGone
 	}
 	e.node.Born = parent.Czxid
-	e.marks = e.marks || before.length >= isDeep-2
-	m.parent.Crowded.Store(contenders > isDeep-2)
+	e.marks = e.marks || before.length >= deepQueue-2
+	m.parent.Crowded.Store(contenders > deepQueue-2)
 	if contenders == 1 && e.token == 0 {
 		// The last change of this list is our create, or a later one. It comes before the create of each later holder,
 		// and after the last list of each earlier one. So it is as good a token as the czxid, and saves a request.
@@ -125,7 +127,7 @@ func (m *Mutex) watchAll(e *entry, before queue) (nearer, farther watched, missi
 	var ownErr, fartherErr error
 	var reads sync.WaitGroup
 	read := func(f func()) { f() }
-	if before.length <= isNear {
+	if before.length <= nearTurn {
 		read = reads.Go
 	}
 	if e.own == nil {
@@ -147,13 +149,13 @@ func (m *Mutex) watchAll(e *entry, before queue) (nearer, farther watched, missi
 }
 
 // without returns the contenders before e when some of the watched nodes have gone. When the farther one
-// goes, the mark of the one before that, or of itself, may say that all others have gone, too.
+// goes, the low-water mark of the one before that, or of itself, may say that all others have gone, too.
 func (m *Mutex) without(e *entry, before queue, deleted ...string) (queue, error) {
 	switch {
 	case before.length == len(deleted):
 		return queue{}, nil
-	case deleted[0] != before.farther: // the nearer one gave up
-	case before.length == 2, before.length >= isDeep && e.node.HaveGone(e.left, e.third):
+	case deleted[0] != before.farther: // the nearer one gave up: only a list shows the next one
+	case before.length == 2, before.length >= deepQueue && e.node.HaveGone(e.left, e.third):
 		return queue{length: 1, nearer: before.nearer}, nil
 	}
 	return m.list(e)
@@ -163,16 +165,16 @@ func (m *Mutex) without(e *entry, before queue, deleted ...string) (queue, error
 // that gave up has left its watch in the client, which cannot remove it.
 func (m *Mutex) watch(e *entry, name string) (watched, error) {
 	m.mu.Lock()
-	w := watched{name: name, before: e}
-	if w.entry = m.entryLocked(name); w.entry != nil {
+	w := watched{name: name, setFor: e}
+	w.entry = m.entryLocked(name)
+	i := slices.IndexFunc(m.watches, func(w watched) bool { return w.name == name })
+	switch {
+	case w.entry != nil:
 		w.changed = w.entry.ended
-	} else if i := slices.IndexFunc(m.watches, func(w watched) bool { return w.name == name }); i >= 0 {
-		// In a parent that was made again the numbers begin again: another library's
-		// node may have the name of one that has changed, and gone. That cannot be while
-		// the entry for which that one was watched is there: its parent is the same.
-		if known := m.watches[i]; len(known.changed) == 0 || known.before == e {
-			w = known
-		}
+	case i >= 0 && (len(m.watches[i].changed) == 0 || m.watches[i].setFor == e):
+		// With an event, it is taken only for the same entry, whose parent is the same. In a parent that was made again
+		// the numbers begin again: another library's node may have the name of one that has changed, and gone.
+		w = m.watches[i]
 	}
 	m.mu.Unlock()
 	if w.changed != nil {
@@ -192,13 +194,13 @@ func (m *Mutex) watch(e *entry, name string) (watched, error) {
 	return w, nil
 }
 
-// hasOthers reports whether a contender of the queue is another one's: its node is not among
-// those of this Mutex that are leaving. Of these one may have gone already: its delete was not answered.
-func (q queue) hasOthers(leaving []string) bool {
-	isOther := func(name string) bool { return name != "" && !slices.Contains(leaving, name) }
-	before := q.length > len(leaving) // another one's, our two nearest
-	between := isOther(q.farther)     // another one's, ours
-	behind := isOther(q.nearer)       // ours, another one's
+// hasStrangers reports whether a contender of the queue is of another Mutex: its node is not among those
+// of this Mutex that are leaving. Of these one may have gone already: its delete was not answered.
+func (q queue) hasStrangers(leaving []string) bool {
+	isStranger := func(name string) bool { return name != "" && !slices.Contains(leaving, name) }
+	before := q.length > len(leaving) // a stranger, then our two
+	between := isStranger(q.farther)  // a stranger, then ours
+	behind := isStranger(q.nearer)    // ours, then a stranger
 	return before || between || behind
 }
 
@@ -212,12 +214,12 @@ func (m *Mutex) refuseTry(e *entry, before queue) {
 			ours = append(ours, other.node.Name())
 		}
 	}
-	if e.behind = before.hasOthers(ours); !e.behind || e.state != queued {
+	if e.behind = before.hasStrangers(ours); !e.behind || e.state != queued {
 		return
 	}
 
 	m.waiting = slices.DeleteFunc(m.waiting, func(t *turn) bool {
-		if !t.waits {
+		if !t.waits { // it is of TryLock alone
 			m.failLocked(e, t, ErrHeld)
 		} else if t.refused != nil {
 			close(t.refused)
@@ -258,10 +260,10 @@ func (m *Mutex) take(e *entry) (err error) {
 			return client.ErrGone
 		}
 
-		proof, wrong := m.client.NextProof()
+		proof, wrong := m.client.NextProof() // wrong is why the last one has failed
 		if wrong == nil {
 			unproved = 0
-		} else if unproved++; unproved == 3 {
+		} else if unproved++; unproved == mostUnproved {
 			return wrong
 		}
 		select {
