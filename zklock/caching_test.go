@@ -1,5 +1,4 @@
-// Tests of WithCaching: when a Mutex keeps a node that nobody holds, and when it gives that node up. helpers_test.go
-// has the helpers.
+// Tests of WithCaching: when a Mutex keeps a node that nobody needs, and gives it up. helpers_test.go has the helpers.
 package zklock_test
 
 import (
@@ -22,8 +21,8 @@ import (
 // cacheAlways are options of a Mutex that keeps every node for an hour.
 var cacheAlways = []zklock.Option{zklock.WithCaching(time.Hour), zklock.CachingFrom(0)}
 
-// leaveCached locks and unlocks, and returns the lease when its node is cached.
-func (tb *serverTest) leaveCached(m *zklock.Mutex) *zklock.Lease {
+// lockAndLeaveCached locks and unlocks, and returns the old lease when its node is cached.
+func (tb *serverTest) lockAndLeaveCached(m *zklock.Mutex) *zklock.Lease {
 	tb.Helper()
 	l := tb.mustLock(m, zklock.NewOwner("earlier"))
 	tb.mustUnlock(l)
@@ -45,12 +44,6 @@ func (tb *serverTest) requireNotCached(m *zklock.Mutex) {
 	require.Zero(tb, m.Stats().Cached)
 }
 
-// countedCachingMutex makes a Mutex that keeps every node and whose requests are counted, and its client.
-func (tb *meter) countedCachingMutex() (*zklock.Mutex, *zk.Conn) {
-	conn := tb.connectWith(ensemble.Options{Tap: tb.tap})
-	return tb.mutex(conn, cacheAlways...), conn
-}
-
 // A node is kept if it is the fifth in a row: each was made soon after the release before it, with nobody in between.
 // If kept nodes serve few holds, more are needed in a row, and if another contender comes, a quiet time passes first.
 func TestANodeIsKeptAfterFiveInARow(t *testing.T) {
@@ -70,15 +63,15 @@ func TestANodeIsKeptAfterFiveInARow(t *testing.T) {
 				time.Sleep(pause)
 			}
 		}
-		requireKeptAfter := func(times int) {
+		requireKeptAfter := func(times int) { // asserts that of so many nodes in a row only the last one stays
 			lockTimes(times-1, soon)
 			tb.requireNotCached(ours)
 			lockTimes(1, soon)
 			tb.requireCached(ours)
 		}
 
-		lockTimes(20, late)
-		lockTimes(4, soon) // the first of these came too late, too
+		lockTimes(20, late) // none of these stays
+		lockTimes(4, soon)  // the first of these came too late, too
 		tb.requireNotCached(ours)
 		tb.lockAndUnlock(other)
 		requireKeptAfter(5)
@@ -86,26 +79,26 @@ func TestANodeIsKeptAfterFiveInARow(t *testing.T) {
 		time.Sleep(caching) // in which no contender comes
 		requireKeptAfter(5)
 
-		lockTimes(2, soon) // it serves three holds, which is little: twice as many nodes are needed now
+		lockTimes(2, soon) // the kept node serves three holds, which is little: a streak of 8, and not of 4, is needed now
 		tb.lockAndUnlock(other)
 		time.Sleep(18 * oneOfARow) // twice the time between the two visits of the other one
 		requireKeptAfter(9)
-		lockTimes(3, soon) // it serves four, which is enough
+		lockTimes(3, soon) // the kept node serves four, which is enough: a streak of 4 is needed again
 		tb.lockAndUnlock(other)
 		requireKeptAfter(61) // in twice the time since the other one came before, which thirty nodes took
 		lockTimes(3, soon)
 		tb.lockAndUnlock(other)
 		time.Sleep(time.Minute)
-		requireKeptAfter(5) // and never fewer
+		requireKeptAfter(5) // a streak of 4 is the least
 
 		var needed []int
-		for range 6 { // nodes that serve one hold
+		for range 6 { // times that a kept node serves no other hold: the streak is doubled each time, up to 64
 			time.Sleep(caching) // until no node is kept
-			n := 0
-			for ; ours.Stats().Cached == 0; n++ {
+			nodes := 0
+			for ; ours.Stats().Cached == 0; nodes++ {
 				lockTimes(1, soon)
 			}
-			needed = append(needed, n)
+			needed = append(needed, nodes)
 		}
 		require.Equal(tb, []int{9, 17, 33, 65, 65, 65}, needed)
 	})
@@ -116,7 +109,7 @@ func TestANodeIsKeptAfterFiveInARow(t *testing.T) {
 func TestTryLockBesideAProcessThatCaches(t *testing.T) {
 	for _, c := range []struct {
 		every, tried    time.Duration // between two locks of the process, and between two attempts of the other one
-		attempts, fewer int           // attempts of the other one; fewer of them may succeed, by that many, if the process caches
+		attempts, fewer int           // attempts of the other one, and how many fewer of them may succeed if the process caches
 	}{
 		{every: 10 * time.Millisecond, tried: time.Second, attempts: 60, fewer: 5},
 		{every: 5 * time.Second, tried: 50 * time.Second, attempts: 12, fewer: 2},
@@ -160,35 +153,32 @@ func TestTryLockBesideAProcessThatCaches(t *testing.T) {
 func TestAnotherContenderTakesACachedNodeAway(t *testing.T) {
 	const roundTrip = 20 * time.Millisecond
 	far := ordinary{wrap: distant(roundTrip)}
-	for name, open := range map[string]func(tb *serverTest, conn *zk.Conn) (lock, unlock func() error){
-		"zklock": func(_ *serverTest, conn *zk.Conn) (lock, unlock func() error) {
-			c := locktest.Background(contender(conn, lockPath))
-			return c.Lock, c.Unlock
-		},
-		"zk.Lock": func(_ *serverTest, conn *zk.Conn) (lock, unlock func() error) {
-			l := zk.NewLock(conn, lockPath, everybody)
-			return l.Lock, l.Unlock
-		},
-		"Curator's recipe": func(_ *serverTest, conn *zk.Conn) (lock, unlock func() error) {
-			l := foreignLock(conn, lockPath, "4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f")
-			return l.Lock, l.Unlock
+	type plainLock interface {
+		Lock() error
+		Unlock() error
+	}
+	for name, open := range map[string]func(conn *zk.Conn) plainLock{
+		"zklock":  func(conn *zk.Conn) plainLock { return locktest.Background(contender(conn, lockPath)) },
+		"zk.Lock": func(conn *zk.Conn) plainLock { return zk.NewLock(conn, lockPath, everybody) },
+		"Curator's recipe": func(conn *zk.Conn) plainLock {
+			return foreignLock(conn, lockPath, "4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f")
 		},
 	} {
 		onServerCase(t, name, func(tb *serverTest) {
 			tb.makeParent()
 			ours := tb.mutex(tb.connectOrdinary(far), cacheAlways...)
-			lock, unlock := open(tb, tb.connectOrdinary(far))
-			require.NoError(tb, lock()) // the first time it reads more
-			require.NoError(tb, unlock())
+			stranger := open(tb.connectOrdinary(far))
+			require.NoError(tb, stranger.Lock()) // the first time it reads more
+			require.NoError(tb, stranger.Unlock())
 
 			for i := range 30 { // at different moments of what the Mutex does while it caches
 				tb.lockAndUnlock(ours)
 				time.Sleep(time.Minute + time.Duration(i)*roundTrip/10)
 				tb.requireCached(ours)
 				began := time.Now()
-				require.NoError(tb, lock())
+				require.NoError(tb, stranger.Lock())
 				require.LessOrEqual(tb, time.Since(began), 4*roundTrip)
-				require.NoError(tb, unlock())
+				require.NoError(tb, stranger.Unlock())
 				time.Sleep(time.Second)
 				tb.requireNotCached(ours)
 			}
@@ -202,8 +192,9 @@ func TestGoroutinesWaitForTheList(t *testing.T) {
 	for _, strange := range []bool{false, true} {
 		t.Run(fmt.Sprintf("a stranger waits: %v", strange), func(t *testing.T) {
 			onMeteredServer(t, func(tb *meter) {
-				ours, conn := tb.countedCachingMutex()
-				tb.leaveCached(ours)
+				conn := tb.connectWith(ensemble.Options{Tap: tb.tap})
+				ours := tb.mutex(conn, cacheAlways...)
+				tb.lockAndLeaveCached(ours)
 				tb.lockAndUnlock(tb.mutex(tb.connect())) // takes the node away
 				list := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpGetChildren2, lockPath))
 				var l *zklock.Lease
@@ -212,7 +203,7 @@ func TestGoroutinesWaitForTheList(t *testing.T) {
 					tb.mustUnlock(l)
 				}
 				waiters := startWaiters(ours, 2)
-				tb.requireHeld(ours, "others wait")
+				tb.requireTryLockRefused(ours, "others wait")
 				var stranger <-chan lockResult
 				if strange {
 					stranger = tb.startBlockedWaiter(tb.mutex(tb.connect()))
@@ -243,7 +234,7 @@ func TestAContenderIsLetInThoughTheWatchOnTheQueueIsThrottled(t *testing.T) {
 		onServerCase(t, back.String(), func(tb *serverTest) {
 			conn := tb.connect()
 			ours := tb.mutex(conn, cacheAlways...)
-			tb.leaveCached(ours)
+			tb.lockAndLeaveCached(ours)
 			refused := tb.srv.Fail(codeThrottled, requestOf(conn.SessionID(), jute.OpSetWatches, ""))
 			tb.srv.Cut(conn.SessionID())
 			time.Sleep(back) // until the client is connected again
@@ -302,7 +293,7 @@ func TestACachedNodeThatIsTakenAway(t *testing.T) {
 			onServerCase(t, name+" "+when, func(tb *serverTest) {
 				conn := tb.connect()
 				ours := tb.mutex(conn, cacheAlways...)
-				earlier := tb.leaveCached(ours)
+				earlier := tb.lockAndLeaveCached(ours)
 				time.Sleep(after)
 				take(tb, conn, ours)
 				time.Sleep(sessionTimeout / 8) // by then its node is watched
@@ -322,9 +313,9 @@ func TestACachedNodeThatIsTakenAway(t *testing.T) {
 // Calls by a cached node send nothing, and report what those by any other node would.
 func TestCallsOnACachedNode(t *testing.T) {
 	onMeteredServer(t, func(tb *meter) {
-		ours, _ := tb.countedCachingMutex()
+		ours := tb.mutex(tb.connectWith(ensemble.Options{Tap: tb.tap}), cacheAlways...)
 		other := tb.mutex(tb.connect())
-		earlier := tb.leaveCached(ours)
+		earlier := tb.lockAndLeaveCached(ours)
 		time.Sleep(time.Minute)
 
 		all := tb.participants(ours)
@@ -344,7 +335,7 @@ func TestCallsOnACachedNode(t *testing.T) {
 			again := testenv.Must(ours.Lock(context.Background(), owner))(tb)
 			require.Equal(tb, 2, ours.Holds(owner))
 			tb.mustUnlock(again)
-			tb.requireHeld(ours)
+			tb.requireTryLockRefused(ours)
 		}))
 		require.Equal(tb, all[0].Token+1, l.Token())
 		require.Equal(tb, earlier.Node(), l.Node())
@@ -377,12 +368,12 @@ func TestTheTokenOfACachedNodeThatHasServedAllItMay(t *testing.T) {
 	withClient(t, func(tb *serverTest, conn *zk.Conn) {
 		for range 2 {
 			ours := tb.mutex(conn, cacheAlways...)
-			tb.leaveCached(ours)
+			tb.lockAndLeaveCached(ours)
 			const most = 1 << 10 // holds of a node: a token counts them in 10 bits
-			for range most - 2 { // leaveCached makes the first and the last one
+			for range most - 2 { // lockAndLeaveCached makes the first and the last one
 				tb.lockAndUnlock(ours)
 			}
-			last := tb.leaveCached(ours)
+			last := tb.lockAndLeaveCached(ours)
 			require.Greater(tb, tb.participants(ours)[0].Token, last.Token())
 			require.NoError(tb, ours.Shutdown(context.Background()))
 			tb.create(conn, "/x", "", zk.FlagSequence) // after an even zxid an odd one follows, or the reverse
@@ -394,7 +385,7 @@ func TestTheTokenOfACachedNodeThatHasServedAllItMay(t *testing.T) {
 func TestAClientThatIsClosedWithACachedNode(t *testing.T) {
 	withClient(t, func(tb *serverTest, conn *zk.Conn) {
 		ours := tb.mutex(conn, cacheAlways...)
-		tb.leaveCached(ours)
+		tb.lockAndLeaveCached(ours)
 		tb.srv.LoseRequest(requestOf(conn.SessionID(), jute.OpCloseSession, ""))
 		conn.Close()
 		synctest.Wait() // until the Mutex has noticed it
@@ -428,7 +419,7 @@ func TestAHolderLearnsFromTheListThatItsNodeHasGone(t *testing.T) {
 func TestAChildThatIsNotAContenderDoesNotCount(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		ours := tb.mutex(tb.connect(), cacheAlways...)
-		tb.leaveCached(ours)
+		tb.lockAndLeaveCached(ours)
 		tb.create(tb.connect(), lockPath+"/config", "", 0)
 		tb.lockAndUnlock(ours)
 		time.Sleep(time.Second)

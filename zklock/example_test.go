@@ -23,10 +23,7 @@ import (
 // In a test it is one line: see package zklocktest.
 func connect() (conn *zk.Conn, stop func()) {
 	srv := zkserver.New()
-	conn, err := zkconn.Connect(context.Background(), []string{"127.0.0.1"}, 40*time.Second, zkconn.WithDialer(srv.Dial))
-	if err != nil {
-		log.Fatal(err)
-	}
+	conn = must(zkconn.Connect(context.Background(), []string{"127.0.0.1"}, 40*time.Second, zkconn.WithDialer(srv.Dial)))
 	return conn, func() {
 		conn.Close()
 		srv.Close()
@@ -36,10 +33,7 @@ func connect() (conn *zk.Conn, stop func()) {
 // open is what each of the other examples begins with: a client, and a lock of its path.
 func open(path string, options ...zklock.Option) (conn *zk.Conn, m *zklock.Mutex, stop func()) {
 	conn, end := connect()
-	m, err := zklock.New(conn, path, options...)
-	if err != nil {
-		log.Fatal(err)
-	}
+	m = must(zklock.New(conn, path, options...))
 	return conn, m, func() {
 		m.Shutdown(context.Background()) // before the client is closed
 		end()
@@ -74,10 +68,7 @@ func ExampleMutex_Lock() {
 	fmt.Println("order 1 holds the lock")
 
 	// The same owner may lock again; the lock is released with the last Unlock.
-	again, err := stock.Lock(ctx, order)
-	if err != nil {
-		log.Fatal(err)
-	}
+	again := must(stock.Lock(ctx, order))
 	fmt.Println("it is the same lock:", lease.Token() == again.Token())
 	fmt.Println(again.Unlock(ctx), lease.Unlock(ctx))
 
@@ -91,13 +82,10 @@ func ExampleMutex_TryLock() {
 	_, cleanup, stop := open("/locks/cleanup")
 	defer stop()
 	ctx := context.Background()
-	lease, err := cleanup.TryLock(ctx, zklock.NewOwner("the first"))
-	if err != nil {
-		log.Fatal(err)
-	}
+	lease := must(cleanup.TryLock(ctx, zklock.NewOwner("the first")))
 	defer lease.Unlock(ctx)
 
-	_, err = cleanup.TryLock(ctx, zklock.NewOwner("the second"))
+	_, err := cleanup.TryLock(ctx, zklock.NewOwner("the second"))
 	if errors.Is(err, zklock.ErrHeld) {
 		fmt.Println("somebody else cleans up")
 	}
@@ -227,9 +215,7 @@ func ExampleLease_Guard() {
 	conn, config, stop := open("/locks/config")
 	defer stop()
 	ctx := context.Background()
-	if _, err := conn.Create("/config", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-		log.Fatal(err)
-	}
+	must(conn.Create("/config", nil, 0, zk.WorldACL(zk.PermAll)))
 	var guards []*zklock.Guard
 	for _, name := range []string{"first", "second"} {
 		err := config.Do(ctx, nil, func(ctx context.Context, l *zklock.Lease) error {

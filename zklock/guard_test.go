@@ -1,5 +1,4 @@
-// Tests of Lease.Guard, which refuses the late writes of a holder that has lost the lock. helpers_test.go has the
-// helpers.
+// Tests of Lease.Guard, which refuses late writes of a holder that has lost the lock. helpers_test.go has the helpers.
 package zklock_test
 
 import (
@@ -129,16 +128,16 @@ func TestALostAnswerToAWriteIsReported(t *testing.T) {
 		before := len(tb.srv.Children("/"))
 		isWrite := requestOf(id, jute.OpMulti, guardNode+"/"+tb.srv.Children(guardNode)[0])
 		lost := tb.srv.LoseReply(isWrite)
-		now, err := write(context.Background())
+		nodes, err := write(context.Background())
 		require.Len(tb, lost.Hit(), 1)
 		require.ErrorIs(tb, err, zklock.ErrUnknownOutcome)
-		require.Equal(tb, before+1, now)
+		require.Equal(tb, before+1, nodes)
 
 		slow := tb.srv.Hold(isWrite)
-		now, err = write(tb.within(time.Second))
+		nodes, err = write(tb.within(time.Second))
 		require.ErrorIs(tb, err, zklock.ErrUnknownOutcome)
 		require.ErrorIs(tb, err, context.DeadlineExceeded)
-		require.Equal(tb, before+1, now)
+		require.Equal(tb, before+1, nodes)
 		slow.Release()
 		time.Sleep(sessionTimeout) // until the lease is proved
 		require.Len(tb, tb.srv.Children("/"), before+2)
@@ -147,21 +146,21 @@ func TestALostAnswerToAWriteIsReported(t *testing.T) {
 		tb.srv.Cut(id)
 		time.Sleep(time.Second)                     // until the client has noticed
 		time.AfterFunc(3*time.Second, down.Release) // when every server has been tried
-		now = testenv.Must(write(context.Background()))(tb)
-		require.Equal(tb, before+3, now)
+		nodes = testenv.Must(write(context.Background()))(tb)
+		require.Equal(tb, before+3, nodes)
 
-		now, err = write(tb.within(0))
+		nodes, err = write(tb.within(0))
 		require.ErrorIs(tb, err, context.DeadlineExceeded)
 		require.NotErrorIs(tb, err, zklock.ErrUnknownOutcome)
-		require.Equal(tb, before+3, now)
+		require.Equal(tb, before+3, nodes)
 
 		down = tb.srv.LoseRequest(requestOf(id, jute.OpConnect, "")).Every()
 		tb.srv.Cut(id)
 		time.Sleep(time.Second)
-		now, err = write(tb.within(time.Minute)) // it waits for a server, and then the lease is lost
+		nodes, err = write(tb.within(time.Minute)) // it waits for a server, and then the lease is lost
 		require.ErrorIs(tb, err, zklock.ErrFenced)
 		require.ErrorIs(tb, err, zklock.ErrLost)
-		require.Equal(tb, before+3, now)
+		require.Equal(tb, before+3, nodes)
 		require.True(tb, isClosed(l.Lost()))
 		down.Release()
 	})

@@ -4,7 +4,7 @@
 //   - on… plays a test on a server, with… also opens a client for it;
 //   - connect… opens a client: zkconn.Connect's, or an ordinary one, which is zk.Connect's;
 //   - start… calls Lock in a goroutine, receive… waits for its result;
-//   - …requestOf is a condition of a fault: it is true of some requests of one session.
+//   - …requestOf is a condition of a fault of the server: it is true of some requests of one session.
 package zklock_test
 
 import (
@@ -32,12 +32,12 @@ import (
 )
 
 const (
-	lockPath       = "/lock" // of the lock: the parent of the contenders' nodes
-	sessionTimeout = 10 * time.Second
-	maxRoundTrip   = sessionTimeout / 12 // a lease needs answers that take no longer
-	untilWatched   = 2 * time.Second     // by then a holder watches its node
-	smallBuffer    = 64 << 10            // bytes for a client's packets; without it each client keeps 3 MiB
-	codeThrottled  = jute.Code(-127)     // the answer of a server under load: a later request may succeed
+	lockPath           = "/lock" // of the lock: the parent of the contenders' nodes
+	sessionTimeout     = 10 * time.Second
+	maxRoundTrip       = sessionTimeout / 12 // a lease needs answers that take no longer
+	untilNodeIsWatched = 2 * time.Second     // by then a holder watches its node
+	smallBuffer        = 64 << 10            // bytes for a client's packets; without it each client keeps 3 MiB
+	codeThrottled      = jute.Code(-127)     // the answer of a server under load: a later request may succeed
 
 	curatorRevoke = "__REVOKE__"                                                // Curator's Revoker writes it into a node
 	curatorNode   = lockPath + "/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-" // of a Curator mutex, without its number
@@ -52,14 +52,15 @@ var (
 // A serverTest is a test on an embedded server in virtual time: a sleep is an exact moment, and takes no real time.
 type serverTest struct {
 	*testing.T
-	srv *zkserver.Server
+	srv      *zkserver.Server
+	ordinary bool // the clients that it opens are ordinary ones: withEachClient sets it
 }
 
 // onServer plays a test on an embedded server of its own. The test must release each fault that it makes with Every.
 func onServer(t *testing.T, play func(tb *serverTest)) {
 	bubble.Test(t, func(t *testing.T) {
-		t.Cleanup(func() { time.Sleep(time.Minute) })                // of virtual time: goroutines see the closed client
-		play(&serverTest{t, zkserver.Run(t, zkserver.WithEpoch(3))}) // an epoch makes zxids of more than 32 bits
+		t.Cleanup(func() { time.Sleep(time.Minute) })                        // of virtual time: goroutines see the closed client
+		play(&serverTest{T: t, srv: zkserver.Run(t, zkserver.WithEpoch(3))}) // an epoch makes zxids of more than 32 bits
 	})
 }
 
@@ -81,15 +82,11 @@ func withOrdinaryClient(t *testing.T, play func(tb *serverTest, conn *zk.Conn)) 
 // withEachClient is onServer twice: the clients that tb opens are first zkconn.Connect's, and then ordinary ones.
 func withEachClient(t *testing.T, play func(tb *serverTest)) {
 	onServer(t, play)
-	t.Run("zk.Connect", func(t *testing.T) {
-		connectOtherwise = ordinaryClient
-		defer func() { connectOtherwise = nil }()
-		onServer(t, play)
+	onServerCase(t, "zk.Connect", func(tb *serverTest) {
+		tb.ordinary = true
+		play(tb)
 	})
 }
-
-// connectOtherwise, if not nil, opens connectWith's clients: withEachClient sets it.
-var connectOtherwise func(tb *serverTest, o ensemble.Options) *zk.Conn
 
 // connect opens a client of zkconn.Connect. It is closed when the test ends.
 func (tb *serverTest) connect() *zk.Conn {
@@ -99,8 +96,8 @@ func (tb *serverTest) connect() *zk.Conn {
 // connectWith is connect with other options. The client has the addresses of three servers, as in an ensemble: when it
 // changes from one to the next, it keeps the requests that it has not sent.
 func (tb *serverTest) connectWith(options ensemble.Options) *zk.Conn {
-	if connectOtherwise != nil {
-		return connectOtherwise(tb, options)
+	if tb.ordinary {
+		return ordinaryClient(tb, options)
 	}
 	zoo := ensemble.OverPipes(tb.srv, threeServers...)
 	options.SessionTimeout = sessionTimeout
@@ -153,7 +150,7 @@ func ordinaryClient(tb *serverTest, o ensemble.Options) *zk.Conn {
 		if o.Wrap != nil {
 			nc = o.Wrap(nc)
 		}
-		return watchesFirst(nc)
+		return withoutWatchRace(nc)
 	}})
 }
 
@@ -183,8 +180,8 @@ func (tb *serverTest) mustUnlock(l *zklock.Lease) {
 // lockAndUnlock acquires the lock for an owner of its own, and releases it at once.
 func (tb *serverTest) lockAndUnlock(m *zklock.Mutex) { tb.mustUnlock(tb.mustLock(m, nil)) }
 
-// unlockThrottled calls Unlock in the background. For three seconds the server refuses to delete the node.
-func (tb *serverTest) unlockThrottled(session int64, holder *zklock.Lease) (unlocked <-chan error) {
+// unlockWhileDeletesFail calls Unlock in the background. For three seconds the server refuses to delete the node.
+func (tb *serverTest) unlockWhileDeletesFail(session int64, holder *zklock.Lease) (unlocked <-chan error) {
 	for range 4 { // the pauses before the next tries are 0.2, 0.4, 0.8 and 1.6 s
 		tb.srv.Fail(codeThrottled, requestOf(session, jute.OpDelete, holder.Node()))
 	}
@@ -193,15 +190,9 @@ func (tb *serverTest) unlockThrottled(session int64, holder *zklock.Lease) (unlo
 	return unlocked
 }
 
-// requireHeld asserts that TryLock finds the lock held.
-func (tb *serverTest) requireHeld(m *zklock.Mutex, otherwise ...any) {
+// requireTryLockRefused asserts that TryLock returns ErrHeld.
+func (tb *serverTest) requireTryLockRefused(m *zklock.Mutex, otherwise ...any) {
 	require.ErrorIs(tb, testenv.Err(m.TryLock(tb.within(time.Minute), nil)), zklock.ErrHeld, otherwise...)
-}
-
-// requireLasts asserts that a lease is not lost within a minute, and releases it.
-func (tb *serverTest) requireLasts(l *zklock.Lease) {
-	time.Sleep(time.Minute) // long enough for it to be lost by mistake
-	tb.mustUnlock(l)
 }
 
 func (tb *serverTest) participants(m *zklock.Mutex) []zklock.Participant {
@@ -215,14 +206,6 @@ func (tb *serverTest) within(d time.Duration) context.Context {
 	tb.Cleanup(cancel)
 	return ctx
 }
-
-// A slowCtx is a ctx that calls done before its Done returns, so that a test can delay the goroutine that reads it.
-type slowCtx struct {
-	context.Context
-	done func()
-}
-
-func (c slowCtx) Done() <-chan struct{} { c.done(); return c.Context.Done() }
 
 // A lockResult is what a call of Lock has returned.
 type lockResult struct {
@@ -268,8 +251,8 @@ func (tb *serverTest) startQueuedClients(n int) (waiters []<-chan lockResult) {
 	return waiters
 }
 
-// startWaiterWithGiveUp is startWaiter for an owner. giveUp ends the ctx, and asserts that Lock returns its error.
-func (tb *serverTest) startWaiterWithGiveUp(m *zklock.Mutex, owner *zklock.Owner) (waiter <-chan lockResult, giveUp func()) {
+// startWaiterThatMayGiveUp is startWaiter for an owner. giveUp ends the ctx, and asserts that Lock returns its error.
+func (tb *serverTest) startWaiterThatMayGiveUp(m *zklock.Mutex, owner *zklock.Owner) (waiter <-chan lockResult, giveUp func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	waiter = startLock(ctx, m, owner)
 	synctest.Wait()
@@ -281,7 +264,7 @@ func (tb *serverTest) startWaiterWithGiveUp(m *zklock.Mutex, owner *zklock.Owner
 
 // waitAndGiveUp calls Lock, which waits because the lock is held, and ends its ctx.
 func (tb *serverTest) waitAndGiveUp(m *zklock.Mutex) {
-	_, giveUp := tb.startWaiterWithGiveUp(m, nil)
+	_, giveUp := tb.startWaiterThatMayGiveUp(m, nil)
 	giveUp()
 	synctest.Wait()
 }
@@ -303,8 +286,8 @@ func (tb *serverTest) receiveAndUnlock(waiter <-chan lockResult, otherwise ...an
 	tb.mustUnlock(tb.receiveLease(waiter, otherwise...))
 }
 
-// unlockBoth releases the holder's lease. Then the waiter gets the lock, and releases it, too.
-func (tb *serverTest) unlockBoth(holder *zklock.Lease, waiter <-chan lockResult) {
+// handOverAndUnlock releases the holder's lease, waits until the waiter gets the lock, and releases that lease, too.
+func (tb *serverTest) handOverAndUnlock(holder *zklock.Lease, waiter <-chan lockResult) {
 	tb.mustUnlock(holder)
 	tb.receiveAndUnlock(waiter)
 }
@@ -321,20 +304,6 @@ func createRequestOf(session int64) zkserver.Condition {
 
 // anyRequestOf is true of all that a session sends.
 func anyRequestOf(session int64) zkserver.Condition { return requestOf(session, zkserver.AnyOp, "") }
-
-// proofRequestOf is true of the requests with which a session proves that it lives.
-func proofRequestOf(session int64) func(zkserver.Request) bool {
-	return func(r zkserver.Request) bool {
-		return r.Session == session && (r.Op == jute.OpSync || r.Op == jute.OpMulti)
-	}
-}
-
-// releaseAll ends faults: the requests that they hold go on.
-func releaseAll(faults []*zkserver.Fault) {
-	for _, f := range faults {
-		f.Release()
-	}
-}
 
 // nodeAt returns the path of the i-th child of the lock's parent in the order of the queue.
 func (tb *serverTest) nodeAt(i int) string {
@@ -405,17 +374,6 @@ func distant(roundTrip time.Duration) func(net.Conn) net.Conn {
 	}
 }
 
-// narrow wraps a connection so that the server's bytes come in pieces of a size, and each piece takes a time.
-func narrow(size int, each time.Duration) func(net.Conn) net.Conn {
-	return func(nc net.Conn) net.Conn {
-		return patient{bubble.Through(nc, bubble.Way{}, bubble.Way{Packet: func(packet []byte) []byte {
-			pieces := (len(packet) + size - 1) / size
-			time.Sleep(each * time.Duration(pieces)) // of virtual time, on the way
-			return packet
-		}})}
-	}
-}
-
 // A patient is a connection without deadlines.
 type patient struct{ net.Conn }
 
@@ -433,11 +391,11 @@ func withoutEvents(nc net.Conn, text string) net.Conn {
 	}})
 }
 
-// watchesFirst is a connection that works around one fault of go-zookeeper: when the client has connected, it reads
+// withoutWatchRace is a connection that works around one fault of go-zookeeper: when the client has connected, it reads
 // the last zxid for SetWatches while its reader writes it for other replies, which is a data race. In a new session
 // the watches may be those that the first replies have set. Here no reply but the handshake's arrives before
 // SetWatches is written, or a moment of virtual time has passed: then there are no watches.
-func watchesFirst(nc net.Conn) net.Conn {
+func withoutWatchRace(nc net.Conn) net.Conn {
 	sent := make(chan struct{}, 1000) // gets one for each SetWatches; more than a test sends
 	replies := 0
 	return bubble.Through(nc, bubble.Way{Packet: func(packet []byte) []byte {

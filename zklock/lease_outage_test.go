@@ -1,5 +1,4 @@
-// Tests of which outages a lease outlasts, and of when Lost closes if it does not: servers are silent, paused or away.
-// helpers_test.go has the helpers.
+// Tests of which outages of servers a lease outlasts, and of when else Lost closes. helpers_test.go has the helpers.
 package zklock_test
 
 import (
@@ -26,35 +25,37 @@ import (
 // answer, ValidUntil moves on, and as much time is left as its doc says, even if they are far away. The lease is by a
 // new node, by a cached one or by one that has waited, which are proved less often until then.
 func TestLostClosesAtValidUntil(t *testing.T) {
-	grants := map[string]func(tb *serverTest, m *zklock.Mutex, after time.Duration) *zklock.Lease{
+	// The time before is for how long the node was cached, or has waited, before the lease begins.
+	grants := map[string]func(tb *serverTest, m *zklock.Mutex, before time.Duration) *zklock.Lease{
 		"alone": func(tb *serverTest, m *zklock.Mutex, _ time.Duration) *zklock.Lease { return tb.mustLock(m, nil) },
-		"cached": func(tb *serverTest, m *zklock.Mutex, after time.Duration) *zklock.Lease {
-			tb.leaveCached(m)
-			time.Sleep(after)
+		"cached": func(tb *serverTest, m *zklock.Mutex, before time.Duration) *zklock.Lease {
+			tb.lockAndLeaveCached(m)
+			time.Sleep(before)
 			return tb.mustLock(m, nil)
 		},
-		"waited": func(tb *serverTest, m *zklock.Mutex, after time.Duration) *zklock.Lease {
+		"waited": func(tb *serverTest, m *zklock.Mutex, before time.Duration) *zklock.Lease {
 			holder := tb.mustLock(tb.mutex(tb.connect()), nil)
 			waiter := startWaiter(m)
-			time.Sleep(after)
+			time.Sleep(before)
 			tb.mustUnlock(holder)
 			return tb.receiveLease(waiter)
 		},
 	}
-	play := func(grant string, roundTrip, after, age time.Duration) {
-		name := fmt.Sprintf("%s, %v away, after %v, silence at the age of %v", grant, roundTrip, after, age)
+	// ageAtSilence is the age of the lease when the servers fall silent.
+	play := func(grant string, roundTrip, before, ageAtSilence time.Duration) {
+		name := fmt.Sprintf("%s, %v away, after %v, silence at the age of %v", grant, roundTrip, before, ageAtSilence)
 		onServerCase(t, name, func(tb *serverTest) {
 			conn := tb.connectOrdinary(ordinary{wrap: distant(roundTrip)})
-			holder := grants[grant](tb, tb.mutex(conn, cacheAlways...), after)
-			began, before := time.Now(), holder.ValidUntil()
-			for ; time.Since(began) < age; time.Sleep(sessionTimeout / 100) {
+			holder := grants[grant](tb, tb.mutex(conn, cacheAlways...), before)
+			began, last := time.Now(), holder.ValidUntil()
+			for ; time.Since(began) < ageAtSilence; time.Sleep(sessionTimeout / 100) {
 				until, least := holder.ValidUntil(), sessionTimeout/5-3*roundTrip // the numbers are those of ValidUntil's doc
 				if time.Since(began) > sessionTimeout/3+4*roundTrip {
 					least = sessionTimeout/2 - 5*roundTrip
 				}
 				require.GreaterOrEqual(tb, time.Until(until), least, "at the age of %v", time.Since(began))
-				require.False(tb, until.Before(before), "at the age of %v", time.Since(began))
-				before = until
+				require.False(tb, until.Before(last), "at the age of %v", time.Since(began))
+				last = until
 			}
 
 			goroutines, silence := runtime.NumGoroutine(), tb.srv.Hold(anyRequestOf(conn.SessionID())).Every()
@@ -70,11 +71,12 @@ func TestLostClosesAtValidUntil(t *testing.T) {
 	}
 
 	const T, phases = sessionTimeout, 24
+	const near, atOnce = 0, 0 // a round trip that takes no time, and a lease that begins with the node
 	for _, age := range []time.Duration{0, T / 10, T / 5, T * 2 / 5, T} {
-		play("alone", 0, 0, age)
+		play("alone", near, atOnce, age)
 	}
-	for _, roundTrip := range []time.Duration{0, T / 200, T / 50, T / 30, T / 20} {
-		play("alone", roundTrip, 0, T)
+	for _, roundTrip := range []time.Duration{near, T / 200, T / 50, T / 30, T / 20} {
+		play("alone", roundTrip, atOnce, T)
 		for phase := range time.Duration(phases) {
 			play("cached", roundTrip, T+T*phase/phases, T)
 			play("waited", roundTrip, T+T*phase/phases, T)
@@ -88,7 +90,7 @@ func outlasts(t *testing.T, connect bool, age, outage float64) (kept bool) {
 	part := func(f float64) time.Duration { return time.Duration(f * float64(sessionTimeout)) }
 	onServer(t, func(tb *serverTest) {
 		tb.makeParent()
-		conn := tb.connectOrdinary(ordinary{wrap: watchesFirst})
+		conn := tb.connectOrdinary(ordinary{wrap: withoutWatchRace})
 		if connect {
 			conn = tb.connect()
 		}
@@ -135,7 +137,7 @@ func TestALeaseOutlastsAnOutage(t *testing.T) {
 	}
 }
 
-// phases returns at which of n moments an outage is played: at all of them for a landing, and otherwise at each fifth.
+// phases returns at which of n moments an outage begins: at all of them for a landing, and otherwise at each fifth.
 func phases(n int) (all []int) {
 	stride := 5
 	if testenv.AtLanding() {
@@ -147,20 +149,20 @@ func phases(n int) (all []int) {
 	return all
 }
 
-// An outagePause stops a server, as SIGSTOP does: it accepts connections and keeps what clients send, until it goes on.
-type outagePause struct {
+// A pausedServer can be stopped, as by SIGSTOP: it accepts connections and keeps what clients send, until it goes on.
+type pausedServer struct {
 	follower bool         // it follows a leader that is stopped: it says so, and carries nothing out
-	over     atomic.Value // a chan struct{}, closed at the end of the pause
+	goesOn   atomic.Value // a chan struct{}, closed at the end of the pause
 }
 
-func (p *outagePause) begin()                { p.over.Store(make(chan struct{})) }
-func (p *outagePause) end()                  { close(p.isOver()) }
-func (p *outagePause) isOver() chan struct{} { return p.over.Load().(chan struct{}) }
+func (p *pausedServer) pause()                   { p.goesOn.Store(make(chan struct{})) }
+func (p *pausedServer) goOn()                    { close(p.pauseEnds()) }
+func (p *pausedServer) pauseEnds() chan struct{} { return p.goesOn.Load().(chan struct{}) }
 
 // wrap wraps a connection to the server.
-func (p *outagePause) wrap(nc net.Conn) net.Conn {
+func (p *pausedServer) wrap(nc net.Conn) net.Conn {
 	nc = bubble.Through(nc, bubble.Way{Packet: func(packet []byte) []byte {
-		<-p.isOver()
+		<-p.pauseEnds()
 		return packet
 	}}, bubble.Way{})
 	if p.follower {
@@ -173,10 +175,12 @@ func (p *outagePause) wrap(nc net.Conn) net.Conn {
 type leasePause struct {
 	ordinary    bool // the client is not zkconn.Connect's
 	leader      bool // the leader is paused, so that all servers are of no use
-	addresses   int  // of servers that the client has; 0: one address, behind which each connection gets another server
+	addresses   int  // of servers that the client has, or behindOne
 	timeout     time.Duration
 	age, length float64 // of the lease when the pause begins, and of the pause: in parts of the session timeout
 }
+
+const behindOne = 0 // addresses: one, behind which each new connection gets another server
 
 var pausedTimeouts = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 10 * time.Second, 30 * time.Second}
 
@@ -186,13 +190,14 @@ var pausedTimeouts = []time.Duration{time.Second, 2 * time.Second, 4 * time.Seco
 // first quarter of the session timeout, a lease outlasts a pause of a quarter.
 func TestAPauseOfAServerCostsNoLease(t *testing.T) {
 	testenv.NotRaced(t, "it plays hundreds of leases, and other outages are played with it")
-	lengthsByAddresses := map[int][]float64{0: {2}, 1: {0.15, 0.25, 0.3, 0.5}, 3: {0.3, 0.5, 2}}
+	lengthsByAddresses := map[int][]float64{behindOne: {2}, 1: {0.15, 0.25, 0.3, 0.5}, 3: {0.3, 0.5, 2}}
 	for _, timeout := range pausedTimeouts {
 		for addresses, lengths := range lengthsByAddresses {
 			t.Run(fmt.Sprintf("%v, %d addresses", timeout, addresses), func(t *testing.T) {
 				for _, length := range lengths {
 					for _, phase := range phases(6) {
-						c := leasePause{addresses: addresses, timeout: timeout, age: 1 + float64(phase)/18, length: length}
+						age := 1 + float64(phase)/18 // the six phases are a third of the session timeout
+						c := leasePause{addresses: addresses, timeout: timeout, age: age, length: length}
 						require.True(t, c.costsNoLease(t), "%+v", c)
 						c.ordinary = true
 						if addresses == 1 {
@@ -200,7 +205,7 @@ func TestAPauseOfAServerCostsNoLease(t *testing.T) {
 						}
 					}
 				}
-				for _, phase := range phases(7) {
+				for _, phase := range phases(7) { // from 0 to a quarter of the session timeout
 					c := leasePause{addresses: addresses, timeout: timeout, age: float64(phase) / 24, length: 0.25}
 					require.True(t, c.costsNoLease(t), "%+v", c)
 				}
@@ -220,7 +225,7 @@ func TestAPauseOfTheLeaderCostsNoLease(t *testing.T) {
 			for _, phase := range phases(24) {
 				for _, ordinary := range []bool{false, true} {
 					c := leasePause{ordinary: ordinary, leader: true, addresses: 3, timeout: timeout, length: length}
-					c.age = 1 + float64(phase)/72
+					c.age = 1 + float64(phase)/72 // the 24 phases are a third of the session timeout
 					require.True(t, c.costsNoLease(t), "%+v", c)
 				}
 			}
@@ -228,27 +233,28 @@ func TestAPauseOfTheLeaderCostsNoLease(t *testing.T) {
 	}
 }
 
-// costsNoLease plays the lease and the pause.
+// costsNoLease plays the lease and the pause, and reports whether the lease outlasts it.
 func (c leasePause) costsNoLease(t *testing.T) (kept bool) {
 	part := func(f float64) time.Duration { return time.Duration(f * float64(c.timeout)) }
 	onServer(t, func(tb *serverTest) {
-		pauses := make(map[string]*outagePause)
-		for _, server := range threeServers {
-			pauses[server] = &outagePause{follower: c.leader && server != threeServers[0]}
-			pauses[server].begin()
-			pauses[server].end()
+		servers := make(map[string]*pausedServer) // by address
+		for _, address := range threeServers {
+			servers[address] = &pausedServer{follower: c.leader && address != threeServers[0]}
+			servers[address].pause()
+			servers[address].goOn()
 		}
-		var connections atomic.Int32
+		var connections atomic.Int32 // behindOne: the next one gets the server of that number
 		dial := func(network, address string, patience time.Duration) (net.Conn, error) {
 			nc, err := tb.srv.Dial(network, address, patience)
 			if err != nil {
 				return nil, err
 			}
-			if c.addresses == 0 {
+			if c.addresses == behindOne {
 				address = threeServers[connections.Add(1)%3]
 			}
-			return pauses[address].wrap(nc), nil
+			return servers[address].wrap(nc), nil
 		}
+
 		list := threeServers[:max(1, c.addresses)]
 		var conn *zk.Conn
 		var m *zklock.Mutex
@@ -261,20 +267,20 @@ func (c leasePause) costsNoLease(t *testing.T) (kept bool) {
 		lease := tb.mustLock(m, nil)
 		time.Sleep(part(c.age))
 
-		server := conn.Server()
-		if c.addresses == 0 {
-			server = threeServers[connections.Load()%3] // which the last connection has got
+		address := conn.Server()
+		if c.addresses == behindOne {
+			address = threeServers[connections.Load()%3] // which the last connection has got
 		}
-		paused := []*outagePause{pauses[server]}
+		paused := []*pausedServer{servers[address]}
 		if c.leader {
-			paused = slices.Collect(maps.Values(pauses))
+			paused = slices.Collect(maps.Values(servers))
 		}
-		for _, p := range paused {
-			p.begin()
+		for _, server := range paused {
+			server.pause()
 		}
 		time.Sleep(part(c.length))
-		for _, p := range paused {
-			p.end()
+		for _, server := range paused {
+			server.goOn()
 		}
 		time.Sleep(2 * c.timeout) // for Lost to close
 		kept = !isClosed(lease.Lost())

@@ -6,10 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"log/slog"
 	"runtime"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -67,7 +68,7 @@ func (tb *serverTest) requireContextCostsNothing(l *zklock.Lease, parent context
 	require.NoError(tb, l.Context(parent).Err())
 	// A cleanup of the garbage collector counts as a goroutine while it runs.
 	require.True(tb, bubble.Until(synctest.Wait, func() bool { return runtime.NumGoroutine() <= before }))
-	value := new(record) // of the ctx that ends: it stays in memory as long as that ctx
+	value := new(slowLog) // of the ctx that ends: it stays in memory as long as that ctx
 	request, done := context.WithCancel(context.WithValue(parent, contextKey{}, value))
 	l.Context(request)
 	done()
@@ -111,8 +112,8 @@ func TestALeaseEndsForWhateverReason(t *testing.T) {
 			if c.ours {
 				conn = tb.connect()
 			}
-			log := new(slowRecord)
-			m, owner := tb.mutex(conn, zklock.WithLogger(slog.New(slog.NewTextHandler(log, nil)))), zklock.NewOwner("owner")
+			logged := new(slowLog)
+			m, owner := tb.mutex(conn, zklock.WithLogger(slog.New(slog.NewTextHandler(logged, nil)))), zklock.NewOwner("owner")
 			l, inner := tb.mustLock(m, owner), tb.mustLock(m, owner) // two leases of one hold
 			tb.mustUnlock(inner)
 			if !c.early {
@@ -160,13 +161,14 @@ func TestALeaseEndsForWhateverReason(t *testing.T) {
 
 			require.NoError(tb, m.Shutdown(context.Background()), "which waits for the logger")
 			if !isLost {
-				require.Empty(tb, log.lines)
+				require.Empty(tb, zklockLines(logged))
 				return
 			}
 			require.ErrorIs(tb, context.Cause(ctx), c.cause)
-			require.Len(tb, log.lines, 1)
-			require.Contains(tb, log.lines[0], "path=/lock owner=owner token="+fmt.Sprint(l.Token()))
-			require.Contains(tb, log.lines[0], c.cause.Error())
+			lines := zklockLines(logged)
+			require.Len(tb, lines, 1)
+			require.Contains(tb, lines[0], "path=/lock owner=owner token="+fmt.Sprint(l.Token()))
+			require.Contains(tb, lines[0], c.cause.Error())
 		})
 	}
 }
@@ -393,38 +395,27 @@ func TestAWaiterReturnsThoughItsClientHangsInClose(t *testing.T) {
 	})
 }
 
-// A record is a log that keeps zklock's lines: a logger of package zk, and a writer for a handler of package slog.
-type record struct {
-	mu    sync.Mutex
-	lines []string
+// zklockLines returns zklock's lines of a log.
+func zklockLines(log fmt.Stringer) []string {
+	isOther := func(line string) bool { return !strings.Contains(line, "zklock: ") }
+	return slices.DeleteFunc(strings.Split(log.String(), "\n"), isOther)
 }
 
-func (r *record) add(line string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if strings.Contains(line, "zklock: ") {
-		r.lines = append(r.lines, line)
-	}
-}
+// A slowLog is a log of which each write takes a second.
+type slowLog struct{ testenv.Buffer }
 
-// A slowRecord is a record of which each write takes a second.
-type slowRecord struct{ record }
-
-func (r *slowRecord) Write(b []byte) (int, error) {
+func (l *slowLog) Write(b []byte) (int, error) {
 	time.Sleep(time.Second) // of virtual time
-	return r.record.Write(b)
+	return l.Buffer.Write(b)
 }
-
-func (r *record) Printf(format string, a ...any) { r.add(fmt.Sprintf(format, a...)) }
-func (r *record) Write(b []byte) (int, error)    { r.add(string(b)); return len(b), nil }
 
 // The log has one line for each mistake that no error can report: a session timeout that is not known, and a client
 // that is closed before Shutdown. The session of that client ends: the next holder is in before Lost closes.
 func TestTheLogHasOneLineForWhatCannotBeAnError(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
-		ofZK, ofConnect := new(record), new(record) // the logs of the two clients
+		ofZK, ofConnect := new(testenv.Buffer), new(testenv.Buffer) // the logs of the two clients
 		before := zk.DefaultLogger
-		zk.DefaultLogger = ofZK
+		zk.DefaultLogger = log.New(ofZK, "", 0)
 		tb.Cleanup(func() { zk.DefaultLogger = before })
 		ordinaryConn := tb.connectOrdinary(ordinary{})
 		conn := testenv.Must(zkconn.Connect(context.Background(), threeServers, sessionTimeout, zkconn.WithDialer(tb.srv.Dial),
@@ -436,11 +427,11 @@ func TestTheLogHasOneLineForWhatCannotBeAnError(t *testing.T) {
 			}
 		}
 		synctest.Wait() // what is written is written
-		require.Len(tb, ofZK.lines, 1)
-		require.Contains(tb, ofZK.lines[0], "4s is assumed")
+		require.Len(tb, zklockLines(ofZK), 1)
+		require.Contains(tb, zklockLines(ofZK)[0], "4s is assumed")
 		tb.mutex(ordinaryConn, zklock.WithSessionTimeout(8*time.Second))
-		require.Len(tb, ofZK.lines, 1)
-		require.Empty(tb, ofConnect.lines)
+		require.Len(tb, zklockLines(ofZK), 1)
+		require.Empty(tb, zklockLines(ofConnect))
 
 		m := testenv.Must(zklock.New(conn, lockPath))(tb)
 		holder := tb.mustLock(m, nil)
@@ -452,13 +443,13 @@ func TestTheLogHasOneLineForWhatCannotBeAnError(t *testing.T) {
 		<-holder.Lost()
 		require.ErrorIs(tb, (<-waiter).err, zk.ErrClosing)
 		synctest.Wait()
-		require.Len(tb, ofConnect.lines, 1)
-		require.Contains(tb, ofConnect.lines[0], "closed before Shutdown")
+		require.Len(tb, zklockLines(ofConnect), 1)
+		require.Contains(tb, zklockLines(ofConnect)[0], "closed before Shutdown")
 		require.NoError(tb, m.Shutdown(context.Background()))
 		ordinaryConn.Close()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		require.Len(tb, ofZK.lines, 1, "nothing was under way")
+		require.Len(tb, zklockLines(ofZK), 1, "nothing was under way")
 	})
 }
 
@@ -478,7 +469,7 @@ func TestStatsCountWhatHappens(t *testing.T) {
 		began := m.Stats()
 		waiters := startWaiters(m, 2)
 		time.Sleep(time.Second)
-		tb.requireHeld(m)
+		tb.requireTryLockRefused(m)
 		want := zklock.Stats{Waiting: 2, Held: 1, Acquired: 1, Refused: 1, WaitDuration: began.WaitDuration, HoldDuration: began.HoldDuration + time.Second}
 		shows(want)
 

@@ -1,5 +1,4 @@
-// Tests of how many requests the lock sends, by the count of a tap on the connection of its client. helpers_test.go has
-// the helpers.
+// Tests of how many requests the lock sends: a tap on its client's connection counts. helpers_test.go has the helpers.
 package zklock_test
 
 import (
@@ -29,7 +28,7 @@ func TestCostWithoutContention(t *testing.T) {
 		ours := tb.countedMutex()
 		alone := func() { tb.lockAndUnlock(ours) }
 		require.Equal(tb, requests{jute.OpCreate: 1, jute.OpGetChildren2: 1, jute.OpDelete: 1}, tb.sent(alone))
-		for range 3 {
+		for range 3 { // the multi is a create that asks whether its node is alone
 			require.Equal(tb, requests{jute.OpMulti: 1, jute.OpDelete: 1}, tb.sent(alone))
 		}
 
@@ -218,10 +217,12 @@ func TestAProcessThatIsAloneSendsNearlyNothing(t *testing.T) {
 	for row := range strings.Lines(string(rows)) {
 		t.Run(row, func(t *testing.T) {
 			var times int
-			var pause, d [2]string    // each is a number and its unit; d is what WithCaching gets
-			var with, without float64 // requests per acquisition
+			var pauses, keeps [2]string // each is a number and its unit; keeps is what WithCaching gets
+			var with, without float64   // requests per acquisition
 			const format = "| %s %s | %d | %s %s | %f | %f |"
-			testenv.Must(fmt.Sscanf(row, format, &pause[0], &pause[1], &times, &d[0], &d[1], &with, &without))(t)
+			testenv.Must(fmt.Sscanf(row, format, &pauses[0], &pauses[1], &times, &keeps[0], &keeps[1], &with, &without))(t)
+			pause := testenv.Must(time.ParseDuration(pauses[0] + pauses[1]))(t)
+			keep := testenv.Must(time.ParseDuration(keeps[0] + keeps[1]))(t)
 
 			run := func(options ...zklock.Option) (perLock float64) {
 				onMeteredServer(t, func(tb *meter) {
@@ -234,7 +235,7 @@ func TestAProcessThatIsAloneSendsNearlyNothing(t *testing.T) {
 							require.Greater(tb, l.Token(), last)
 							last = l.Token()
 							tb.mustUnlock(l)
-							time.Sleep(duration(t, pause))
+							time.Sleep(pause)
 						}
 						require.NoError(tb, ours.Shutdown(context.Background()))
 					})
@@ -243,14 +244,10 @@ func TestAProcessThatIsAloneSendsNearlyNothing(t *testing.T) {
 				return perLock
 			}
 			const rounding = 0.005 // the row has two decimals
-			require.InDelta(t, with, run(zklock.WithCaching(duration(t, d))), rounding)
+			require.InDelta(t, with, run(zklock.WithCaching(keep)), rounding)
 			require.InDelta(t, without, run(), rounding)
 		})
 	}
-}
-
-func duration(t *testing.T, words [2]string) time.Duration {
-	return testenv.Must(time.ParseDuration(words[0] + words[1]))(t)
 }
 
 // After an Unlock, another process finds what the doc of WithCaching says. observe returns what it finds, as a text.
@@ -306,13 +303,6 @@ type load struct {
 	processes, times int           // each process locks so many times
 	think, hold      time.Duration // the time before each Lock, on average, and from there to its Unlock
 	burst            int           // a process locks so many times, 1 ms apart, before the next one does; 0: all lock at once
-}
-
-func (l load) String() string {
-	if l.burst > 0 {
-		return fmt.Sprintf("bursts of %d", l.burst)
-	}
-	return fmt.Sprintf("%d processes, think %v, hold %v", l.processes, l.think, l.hold)
 }
 
 // run returns how many requests a load takes, and how long.
@@ -395,7 +385,7 @@ func TestCachingCostsNothingUnderContention(t *testing.T) {
 		sentWith, tookWith := l.run(t, zklock.WithCaching(100*time.Millisecond))
 		more := 100 * (float64(sentWith)/float64(sent) - 1)
 		longer := 100 * (float64(tookWith)/float64(took) - 1)
-		t.Logf("%v: %d requests in %v; with caching %+.1f %%, %+.1f %%", l, sent, took, more, longer)
-		require.LessOrEqual(t, math.Max(more, longer), 1.0, "%v", l)
+		t.Logf("%+v: %d requests in %v; with caching %+.1f %%, %+.1f %%", l, sent, took, more, longer)
+		require.LessOrEqual(t, math.Max(more, longer), 1.0, "%+v", l)
 	}
 }

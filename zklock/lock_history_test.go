@@ -36,7 +36,7 @@ type history struct {
 	harsh bool // some faults were such that the lock may be lost
 
 	mu       sync.Mutex
-	events   int64
+	events   int64 // so far: the number of the last one
 	ops      []*operation
 	holds    map[int64]*tokenHold // of the leases so far, by token
 	taken    map[string]int64     // by node: when an operator has taken it away: deleted it, or ended its session
@@ -70,7 +70,7 @@ type operation struct {
 	ret    int64 // never: it has not ended, and has its effect at any time
 	err    error
 	taken  bool // a loss by an operator's command
-	beside bool // a TryLock: another contender's node was cached when it was called
+	beside bool // a TryLock beside a cached node: that of another contender was, when it was called
 	excuse bool // its result may be one that the model does not allow: markExcuses sets it
 }
 
@@ -79,6 +79,7 @@ const (
 	eventBits = 20 // bits for the events of one nanosecond
 )
 
+// nowLocked returns a time that is later than those of all events before, though in the same nanosecond.
 func (h *history) nowLocked() int64 {
 	h.events++
 	return int64(time.Since(h.start))<<eventBits | h.events
@@ -107,6 +108,7 @@ func (h *history) isCachedLocked(name string) bool {
 // instant is when the nanosecond of a time began.
 func instant(at int64) int64 { return at >> eventBits << eventBits }
 
+// begin records the call of an operation.
 func (h *history) begin(k kind, lane int, owner string, token int64) *operation {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -118,6 +120,7 @@ func (h *history) begin(k kind, lane int, owner string, token int64) *operation 
 	return o
 }
 
+// end records that it has returned.
 func (h *history) end(o *operation, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -194,13 +197,14 @@ func (h *history) fault(sentence string, args ...any) (over func()) {
 	}
 }
 
+// problem notes something that is wrong, whatever the model says.
 func (h *history) problem(sentence string, args ...any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.problems = append(h.problems, fmt.Sprintf(sentence, args...))
 }
 
-// The state of the model: the holder, and its leases.
+// A state is that of the model: a lock that one owner holds, with some leases.
 type state struct {
 	token   int64 // 0: nobody
 	owner   string

@@ -311,18 +311,25 @@ func (s *stage) hold(d time.Duration, over func(), held ...*zkserver.Fault) {
 	})
 }
 
+// releaseAll ends faults: the requests that they hold go on.
+func releaseAll(faults []*zkserver.Fault) {
+	for _, f := range faults {
+		f.Release()
+	}
+}
+
 // makeFault draws a fault, and makes it: one in a random session, or by an operator's command.
 func (s *stage) makeFault() {
-	n := s.target()
-	session := s.sessions[n].SessionID()
+	target := s.target()
+	session := s.sessions[target].SessionID()
 	skip := s.r.IntN(4) // requests that go through before the fault
-	next := func(r zkserver.Request) bool {
+	nextRequest := func(r zkserver.Request) bool {
 		if r.Session == session && r.Op != jute.OpPing {
 			skip--
 		}
 		return r.Session == session && skip < 0
 	}
-	all := anyRequestOf(session)
+	allRequests := anyRequestOf(session)
 	moment, long := drawDuration(s.r, time.Millisecond, time.Second), drawDuration(s.r, sessionTimeout/2, 3*sessionTimeout)
 	kinds := 7 // cases 0 to 6, the mild ones: one of them alone takes no lease
 	if s.harsh {
@@ -330,18 +337,18 @@ func (s *stage) makeFault() {
 	}
 	switch s.r.IntN(kinds) {
 	case 0:
-		s.fault("session %d is cut off", n)()
+		s.fault("session %d is cut off", target)()
 		s.srv.Cut(session)
 	case 1:
-		s.fault("a request of session %d is lost", n)()
-		s.made = append(s.made, s.srv.LoseRequest(next))
+		s.fault("a request of session %d is lost", target)()
+		s.made = append(s.made, s.srv.LoseRequest(nextRequest))
 	case 2:
-		s.fault("a reply to session %d is lost", n)()
-		s.made = append(s.made, s.srv.LoseReply(next))
+		s.fault("a reply to session %d is lost", target)()
+		s.made = append(s.made, s.srv.LoseReply(nextRequest))
 	case 3:
-		s.hold(moment, s.fault("a request of session %d is held", n), s.srv.Hold(next))
+		s.hold(moment, s.fault("a request of session %d is held", target), s.srv.Hold(nextRequest))
 	case 4:
-		s.hold(moment, s.fault("a reply to session %d is held", n), s.srv.HoldReply(next))
+		s.hold(moment, s.fault("a reply to session %d is held", target), s.srv.HoldReply(nextRequest))
 	case 5:
 		over := s.fault("an operator deletes the parent when it is empty")
 		for range 50 { // it may never be empty
@@ -355,14 +362,14 @@ func (s *stage) makeFault() {
 		s.fault("the first contender is asked to release the lock")()
 		s.revoke()
 	case 7:
-		s.fault("session %d is ended", n)()
+		s.fault("session %d is ended", target)()
 		s.endSession(session)
 	case 8:
 		s.deleteNode()
 	case 9, 10, 11: // three times as likely as another
-		s.hold(long, s.fault("no packet of session %d arrives", n), s.srv.Hold(all).Every())
+		s.hold(long, s.fault("no packet of session %d arrives", target), s.srv.Hold(allRequests).Every())
 	case 12, 13, 14:
-		s.hold(long, s.fault("no packet arrives at session %d", n), s.srv.HoldReply(all).Every())
+		s.hold(long, s.fault("no packet arrives at session %d", target), s.srv.HoldReply(allRequests).Every())
 	}
 }
 
@@ -395,10 +402,10 @@ func (s *stage) endSession(id int64) {
 
 // target draws a session, often that of the holder.
 func (s *stage) target() int {
-	n := s.r.IntN(len(s.sessions))
+	random := s.r.IntN(len(s.sessions))
 	names := s.srv.Children(historyPath)
 	if oneIn(s.r, 2) || len(names) == 0 {
-		return n
+		return random
 	}
 	holder, _ := s.srv.Node(historyPath + "/" + names[0])
 	for i, conn := range s.sessions {
@@ -406,7 +413,7 @@ func (s *stage) target() int {
 			return i
 		}
 	}
-	return n
+	return random
 }
 
 func (s *stage) revoke() {

@@ -230,7 +230,7 @@ func TestTryLockDoesNotWaitForALockThatCameAfterIt(t *testing.T) {
 			synctest.Wait()
 			require.Len(tb, tried, 1, "it waits")
 			require.ErrorIs(tb, <-tried, zklock.ErrHeld)
-			tb.unlockBoth(holder, waiter)
+			tb.handOverAndUnlock(holder, waiter)
 		})
 	}
 }
@@ -421,13 +421,13 @@ func TestExploreACachedNode(t *testing.T) {
 		return steps.FromPlain(foreignLock(conn, path, name))
 	})
 	mixed.Name = "zklock, caching, and zk.Lock"
-	mixed.Requeues, mixed.Reentrant = false, false // as zk.Lock, which returns the errors of its session
+	mixed.Requeues, mixed.Reentrant = false, false // zk.Lock does neither: it returns the errors of its session
 	mixed.NotLocked = func(err error) bool { return ours.NotLocked(err) || errors.Is(err, broken.ErrNotLocked) }
 
 	lock, unlock, try := player.LockOp, player.UnlockOp, player.TryLockOp
 	once, twice := []player.Op{lock, unlock}, []player.Op{lock, unlock, lock, unlock}
-	again := [][]player.Op{twice, {try, unlock, lock, unlock}}
-	some := explore.Search{Seed: 1, Limit: 300} // schedules drawn at random
+	again := [][]player.Op{twice, {try, unlock, lock, unlock}} // of two contenders
+	some := explore.Search{Seed: 1, Limit: 300}                // schedules drawn at random
 	someOrAll := some
 	if testenv.AtLength() {
 		someOrAll = explore.Search{} // all schedules

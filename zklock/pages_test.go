@@ -1,5 +1,4 @@
-// Tests that the numbers, tables and programs of the pages about zklock are those of the code. helpers_test.go has the
-// helpers.
+// Tests that the numbers, tables and programs of zklock's pages are those of the code. helpers_test.go has the helpers.
 package zklock_test
 
 import (
@@ -216,17 +215,13 @@ func (p readmeProgram) with(t *testing.T, before, after string) readmeProgram {
 func (p readmeProgram) module(t *testing.T) (dir string) {
 	root := testenv.Must(filepath.Abs(".."))(t)
 	dir = t.TempDir()
-	p.write(t, dir)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(p.program), 0o600))
 	sums := testenv.Must(os.ReadFile("../go.sum"))(t) // what this module has verified need not be looked up again
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.sum"), sums, 0o600))
 	for _, command := range p.commands {
 		runIn(t, dir, strings.Fields(strings.Replace(command, "../zklock", root, 1))...)
 	}
 	return dir
-}
-
-func (p readmeProgram) write(t *testing.T, dir string) {
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(p.program), 0o600))
 }
 
 func runIn(t *testing.T, dir string, args ...string) {
@@ -253,7 +248,7 @@ func TestTheProgramInTheReadmeRuns(t *testing.T) {
 	start := func(t *testing.T, p readmeProgram) (program *exec.Cmd, printed *bytes.Buffer) {
 		binary := binaries[p.program]
 		if binary == "" {
-			p.write(t, dir)
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "main.go"), []byte(p.program), 0o600))
 			binary = filepath.Join(dir, fmt.Sprintf("program%d.exe", len(binaries)))
 			runIn(t, dir, "go", "build", "-ldflags=-s -w", "-o", binary)
 			binaries[p.program] = binary

@@ -66,6 +66,7 @@ func TestParticipantsAreShownInTheOrderOfTheQueue(t *testing.T) {
 	})
 }
 
+// Participants does not show a contender whose node goes after the list, before it is read.
 func TestAParticipantThatLeavesMeanwhileIsNotShown(t *testing.T) {
 	withEachClient(t, func(tb *serverTest) {
 		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
@@ -129,6 +130,7 @@ func TestCuratorsWayOfAskingIsUnderstoodAndSpoken(t *testing.T) {
 	})
 }
 
+// Do unlocks after its function has returned, failed or panicked, after the lock is lost, and after the end of its ctx.
 func TestDoUnlocksWhateverHappens(t *testing.T) {
 	withEachClient(t, func(tb *serverTest) {
 		conn := tb.connect()
@@ -161,6 +163,7 @@ func TestDoUnlocksWhateverHappens(t *testing.T) {
 			synctest.Wait()
 			requireFree()
 		}
+
 		ctx, cancel := context.WithCancel(tb.Context())
 		err := m.Do(ctx, owner, func(ctx context.Context, l *zklock.Lease) error {
 			cancel()
@@ -180,24 +183,24 @@ func TestDoUnlocksWhateverHappens(t *testing.T) {
 func TestBadArgumentsAreRefusedAtOnce(t *testing.T) {
 	withEachClient(t, func(tb *serverTest) {
 		conn := tb.connectWith(ensemble.Options{})
-		for _, p := range []string{"", "/", "a", "a/b", "/a/", "//a", "/a//b", "/a/./b", "/a/..", "/a\x00b", "/a\x1f", "/a\u0085", "/\ufff1",
+		for _, invalid := range []string{"", "/", "a", "a/b", "/a/", "//a", "/a//b", "/a/./b", "/a/..", "/a\x00b", "/a\x1f", "/a\u0085", "/\ufff1",
 			"/a/\U00010000", "/\U0010FFFF/a", "/a\U0001F512b", "/\ufff0", "/\uf8ff", "/\ue000", "/\u0001", "/\u007f", "/\u009f"} {
-			_, err := zklock.New(conn, p)
-			require.ErrorIs(tb, err, zk.ErrInvalidPath, "%q", p)
-			require.ErrorContains(tb, err, "zklock: ", "%q", p)
+			_, err := zklock.New(conn, invalid)
+			require.ErrorIs(tb, err, zk.ErrInvalidPath, "%q", invalid)
+			require.ErrorContains(tb, err, "zklock: ", "%q", invalid)
 		}
-		for _, p := range []string{"/zürich/锁", "/lock/ ", "/lock/~", "/lock/\u00a0", "/lock/\ud7ff", "/lock/\uf900", "/lock/\uffef"} { // servers take them
-			tb.lockAndUnlock(mutexAt(conn, p))
+		for _, valid := range []string{"/zürich/锁", "/lock/ ", "/lock/~", "/lock/\u00a0", "/lock/\ud7ff", "/lock/\uf900", "/lock/\uffef"} {
+			tb.lockAndUnlock(mutexAt(conn, valid))
 		}
 		require.Error(tb, testenv.Err(zklock.New(nil, lockPath)))
-		for _, o := range []zklock.Option{
+		for _, option := range []zklock.Option{
 			zklock.WithSessionTimeout(0), zklock.WithSessionTimeout(-time.Second), zklock.WithACL(nil),
 			zklock.WithData(make([]byte, 64<<10+1)),
 			zklock.WithSessionTimeout(math.MaxInt32*time.Millisecond + 1), zklock.WithSessionTimeout(math.MaxInt64), // no server agrees to it
 			zklock.WithHandOver(0, time.Second), zklock.WithHandOver(1025, time.Second), zklock.WithHandOver(2, -1), zklock.WithCaching(-1), nil,
 			zklock.WithLogger(nil), zklock.WithLogger((*slog.Logger)(nil)),
 		} {
-			require.ErrorContains(tb, testenv.Err(zklock.New(conn, lockPath, o)), lockPath)
+			require.ErrorContains(tb, testenv.Err(zklock.New(conn, lockPath, option)), lockPath)
 		}
 		tb.mutex(conn, zklock.WithSessionTimeout(math.MaxInt32*time.Millisecond), zklock.WithHandOver(1, 0), zklock.WithHandOver(1024, 0))
 		m := tb.mutex(conn, zklock.WithData(make([]byte, 64<<10)))
@@ -228,8 +231,26 @@ func TestRevokeTakesTheNodeOfAParticipantExactlyAsItIs(t *testing.T) {
 		}
 		require.False(tb, isClosed(holder.RevokeRequested()))
 		require.NoError(tb, m.Revoke(context.Background(), zklock.Participant{Node: tb.nodeAt(0)}))
-		time.Sleep(untilWatched)
+		time.Sleep(untilNodeIsWatched)
 		require.True(tb, isClosed(holder.RevokeRequested()))
+		tb.mustUnlock(holder)
+	})
+}
+
+// Revoke writes nothing after its ctx has ended and it has returned.
+func TestRevokeStopsWhenItsCtxEnds(t *testing.T) {
+	onServer(t, func(tb *serverTest) {
+		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
+		conn := tb.connectOrdinary(ordinary{})
+		late := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpGetData, ""))
+		ctx, cancel := context.WithCancel(context.Background())
+		asked := inBackground(func() error { return tb.mutex(conn).Revoke(ctx, zklock.Participant{Node: tb.nodeAt(0)}) })
+		<-late.Hit()
+		cancel()
+		require.ErrorIs(tb, <-asked, context.Canceled)
+		late.Release()
+		time.Sleep(time.Minute) // long enough for the write, and for the holder to read it
+		require.False(tb, isClosed(holder.RevokeRequested()))
 		tb.mustUnlock(holder)
 	})
 }

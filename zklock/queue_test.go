@@ -35,7 +35,7 @@ func TestTheLockIsHandedOnInMemory(t *testing.T) {
 				require.NoError(tb, holder.Unlock(context.Background()))
 				require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrUnlocked)
 				synctest.Wait()
-				tb.requireHeld(ours)
+				tb.requireTryLockRefused(ours)
 				for _, later := range waiters[i+1:] {
 					require.Empty(tb, later, "it overtakes waiter %d", i)
 				}
@@ -131,7 +131,7 @@ func TestTryLockWaitsForNodesOfItsMutexAlone(t *testing.T) {
 			m := tb.mutex(conn)
 			holder := tb.mustLock(m, nil)
 			waiters := tb.startQueuedClients(strangers)
-			unlocked := tb.unlockThrottled(conn.SessionID(), holder)
+			unlocked := tb.unlockWhileDeletesFail(conn.SessionID(), holder)
 			l, err := m.TryLock(context.Background(), nil)
 			if strangers == 0 {
 				require.NoError(tb, err)
@@ -169,7 +169,7 @@ func TestAnEntryIsGivenUpWhenTheLastOfItsGoroutinesGivesUp(t *testing.T) {
 			var waiters [goroutines]<-chan lockResult
 			var giveUp [goroutines]func()
 			for i := range giveUp {
-				waiters[i], giveUp[i] = tb.startWaiterWithGiveUp(m, shared)
+				waiters[i], giveUp[i] = tb.startWaiterThatMayGiveUp(m, shared)
 			}
 			time.Sleep(time.Second) // until they wait
 			noneOfTheNode := func() bool { return runtime.NumGoroutine() <= before+goroutines }
@@ -225,7 +225,7 @@ func TestAWaiterThatLeavesLetsNobodyIn(t *testing.T) {
 			time.Sleep(time.Second) // for the second to get in by mistake
 			require.Len(tb, tb.srv.Children(lockPath), 2, "the node of the first is in the queue")
 			require.Empty(tb, second, "two holders: the second, and the one before the first")
-			tb.unlockBoth(holder, second)
+			tb.handOverAndUnlock(holder, second)
 		})
 	}
 }
@@ -257,7 +257,7 @@ func TestTryLockDoesNotWaitForANodeThatCannotBeDeleted(t *testing.T) {
 		l := tb.mustLock(m, zklock.NewOwner("holder"))
 		tb.allow(admin, lockPath, zk.PermAll&^zk.PermDelete)
 		require.ErrorIs(tb, l.Unlock(context.Background()), zk.ErrNoAuth)
-		tb.requireHeld(m)
+		tb.requireTryLockRefused(m)
 		tb.allow(admin, lockPath, zk.PermAll)
 		require.NoError(tb, l.Unlock(context.Background()), "it waits until the node has gone")
 		require.ErrorIs(tb, l.Unlock(context.Background()), zklock.ErrUnlocked)
@@ -295,7 +295,7 @@ func onCrowd(t *testing.T, play func(c *crowd)) {
 				ofItsNode := fmt.Sprintf("-lock-%010d", lastOfCrowd)
 				conn = tb.connectOrdinary(ordinary{wrap: func(nc net.Conn) net.Conn { return withoutEvents(nc, ofItsNode) }})
 			}
-			waiter, giveUp := tb.startWaiterWithGiveUp(tb.mutex(conn), nil)
+			waiter, giveUp := tb.startWaiterThatMayGiveUp(tb.mutex(conn), nil)
 			time.Sleep(time.Second) // until it waits
 			c.conns = append(c.conns, conn)
 			c.waiters = append(c.waiters, waiter)
@@ -369,7 +369,7 @@ func TestAMarkIsOfOneParent(t *testing.T) {
 		time.Sleep(time.Second) // for the last one to get in by mistake
 		require.Empty(c, c.waiters[lastOfCrowd], "two holders: the last one has no node")
 		require.Len(c, c.srv.Children(lockPath), 2)
-		c.unlockBoth(next, c.waiters[lastOfCrowd])
+		c.handOverAndUnlock(next, c.waiters[lastOfCrowd])
 	})
 }
 
@@ -377,7 +377,7 @@ func TestAMarkIsOfOneParent(t *testing.T) {
 func TestACrowdIsNotMarkedWhereTheParentHasDataOrMayNotBeWritten(t *testing.T) {
 	onCrowd(t, func(c *crowd) {
 		c.allow(c.admin, lockPath, zk.PermAll&^zk.PermWrite)
-		c.unlockBoth(c.holder, c.waiters[6])
+		c.handOverAndUnlock(c.holder, c.waiters[6])
 		require.Equal(c, c.mark(4), c.data())
 	})
 	onMeteredServer(t, func(tb *meter) {
@@ -400,7 +400,7 @@ func TestALostReplyToADeleteThatMarks(t *testing.T) {
 		require.Equal(c, c.mark(5), c.data())
 		back.Release()
 		require.NoError(c, <-unlocked)
-		c.unlockBoth(next, c.waiters[7])
+		c.handOverAndUnlock(next, c.waiters[7])
 	})
 }
 

@@ -1,5 +1,4 @@
-// Tests of what a waiter watches, when it is let in, and what it leaves behind when it gives up. helpers_test.go has
-// the helpers.
+// Tests of what a waiter watches, when it gets the lock, and what it leaves if it gives up. helpers_test.go has the helpers.
 package zklock_test
 
 import (
@@ -31,10 +30,10 @@ import (
 func TestAnUnlockThatIsTriedAgainLetsNobodyInWhoseNodeHasGone(t *testing.T) {
 	withClient(t, func(tb *serverTest, admin *zk.Conn) {
 		conn := tb.connectOrdinary(ordinary{wrap: func(nc net.Conn) net.Conn {
-			return watchesFirst(withoutEvents(nc, "-lock-0000000001"))
+			return withoutWatchRace(withoutEvents(nc, "-lock-0000000001"))
 		}})
 		m, id := tb.mutex(conn), conn.SessionID()
-		unlocked := tb.unlockThrottled(id, tb.mustLock(m, zklock.NewOwner("holder")))
+		unlocked := tb.unlockWhileDeletesFail(id, tb.mustLock(m, zklock.NewOwner("holder")))
 		waiter := startWaiter(m) // it has a node of its own
 		lost := tb.srv.LoseReply(requestOf(id, jute.OpDelete, ""))
 		back := tb.srv.Hold(requestOf(id, jute.OpConnect, ""))
@@ -48,7 +47,7 @@ func TestAnUnlockThatIsTriedAgainLetsNobodyInWhoseNodeHasGone(t *testing.T) {
 		require.NoError(tb, <-unlocked)
 		time.Sleep(time.Second) // for the waiter to get in by mistake
 		require.Empty(tb, waiter, "two holders: the waiter was let in, and its node has gone")
-		tb.unlockBoth(next, waiter)
+		tb.handOverAndUnlock(next, waiter)
 		require.Empty(tb, tb.srv.Children(lockPath))
 	})
 }
@@ -84,10 +83,18 @@ func TestAContenderLooksAtItsNodeBeforeItTakesTheLock(t *testing.T) {
 			synctest.Wait()
 			require.Empty(tb, waiter, "two holders: the waiter had no node any more")
 			looks.Release()
-			tb.unlockBoth(next, waiter)
+			tb.handOverAndUnlock(next, waiter)
 		})
 	}
 }
+
+// A slowCtx is a ctx that calls done before its Done returns, so that a test can delay the goroutine that reads it.
+type slowCtx struct {
+	context.Context
+	done func()
+}
+
+func (c slowCtx) Done() <-chan struct{} { c.done(); return c.Context.Done() }
 
 // A call whose ctx ends returns the error of the ctx, and not that of the request, although the goroutine of the
 // request notices the end before the caller. With one processor the caller is the first to read its ctx.
@@ -138,7 +145,7 @@ func TestAForeignNodeOfTheSameNumberIsNotTakenForOursInTheFirstList(t *testing.T
 // If a lease is over before Lock has returned it, because all servers have been silent, Lock queues again.
 func TestALockWhoseSessionEndsBeforeLockReturnsIsLockedAgain(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
-		conn := tb.connectOrdinary(ordinary{wrap: watchesFirst})
+		conn := tb.connectOrdinary(ordinary{wrap: withoutWatchRace})
 		ctx := slowCtx{context.Background(), sync.OnceFunc(func() {
 			time.Sleep(time.Second) // it gets the lock meanwhile
 			silence := tb.srv.Hold(anyRequestOf(conn.SessionID())).Every()
@@ -171,32 +178,30 @@ func TestAContenderWhoseSessionEndsBeforeItIsProvedQueuesAgain(t *testing.T) {
 // The error of a waiter whose ctx ends says what is wrong with the server, although none of its requests has failed.
 func TestTheErrorOfAWaiterNamesWhatIsWrongWithTheServer(t *testing.T) {
 	const patience = 1500 * time.Millisecond // of the waiter's ctx
+	connectRequestOf := func(session int64) zkserver.Condition { return requestOf(session, jute.OpConnect, "") }
 	for _, c := range []struct {
 		what, want string // want is a part of the error
 		cutOff     bool   // the client is cut off when the contender waits
 		ours       bool   // the client is zkconn.Connect's, which knows each server that was tried
-		trouble    func(srv *zkserver.Server, session int64) *zkserver.Fault
+		fault      func(*zkserver.Server, func(zkserver.Request) bool) *zkserver.Fault
+		requestOf  func(session int64) zkserver.Condition // the requests that meet the fault
 	}{
 		{what: "it waits, and there is no server", want: "has no server", cutOff: true,
-			trouble: func(srv *zkserver.Server, session int64) *zkserver.Fault {
-				return srv.Hold(requestOf(session, jute.OpConnect, ""))
-			}},
+			fault: (*zkserver.Server).Hold, requestOf: connectRequestOf},
 		{what: "it waits, and the server refuses the client", want: ": closes the connection without an answer", cutOff: true, ours: true,
-			trouble: func(srv *zkserver.Server, session int64) *zkserver.Fault {
-				return srv.LoseRequest(requestOf(session, jute.OpConnect, ""))
-			}},
+			fault: (*zkserver.Server).LoseRequest, requestOf: connectRequestOf},
 		{what: "its create is not answered", want: "has not answered for 1.5s",
-			trouble: func(srv *zkserver.Server, session int64) *zkserver.Fault { return srv.Hold(createRequestOf(session)) }},
+			fault: (*zkserver.Server).Hold, requestOf: createRequestOf},
 	} {
 		onServerCase(t, c.what, func(tb *serverTest) {
 			holder := tb.mustLock(tb.mutex(tb.connect()), nil)
 			conn := tb.connect()
 			if !c.ours {
-				conn = tb.connectOrdinary(ordinary{wrap: watchesFirst})
+				conn = tb.connectOrdinary(ordinary{wrap: withoutWatchRace})
 			}
 			m := tb.mutex(conn)
 			id := conn.SessionID()
-			trouble := c.trouble(tb.srv, id).Every() // that of a handshake is met when the client is cut off
+			trouble := c.fault(tb.srv, c.requestOf(id)).Every() // that of a handshake is met when the client is cut off
 			waiter := startLock(tb.within(patience), m, nil)
 			time.Sleep(time.Second) // until it waits
 			if c.cutOff {
@@ -263,7 +268,7 @@ func TestAHolderOfEachLibraryIsRespected(t *testing.T) {
 			tb.create(foreign, lockPath+"/"+kazoo, "a lease of a semaphore", zk.FlagEphemeral)
 			m := tb.mutex(tb.connect())
 			node := tb.create(foreign, lockPath+"/"+prefix, "its host", zk.FlagEphemeralSequential)
-			tb.requireHeld(m, "two holders: another library's and ours")
+			tb.requireTryLockRefused(m, "two holders: another library's and ours")
 			waiter := startQueuedWaiter(m)
 			require.Empty(tb, waiter, "two holders: another library's and ours")
 			queue := tb.participants(m)
@@ -317,10 +322,7 @@ func TestAttemptsBehindOthersThatComeAndGoLeaveNothing(t *testing.T) {
 		admin := tb.makeParent()
 		m := tb.mutex(tb.connectOrdinary(ordinary{}))
 		for range 100 {
-			var nodes []string
-			for range 2 {
-				nodes = append(nodes, tb.createForeign(admin))
-			}
+			nodes := []string{tb.createForeign(admin), tb.createForeign(admin)}
 			tb.waitAndGiveUp(m)
 			require.Len(tb, tb.srv.Children(lockPath), 2)
 			for _, node := range nodes {
@@ -351,7 +353,7 @@ func TestDeletesThatAreRefusedBackOff(t *testing.T) {
 			require.NoError(tb, holder.Unlock(context.Background()), "the reason may pass")
 
 			holder = tb.mustLock(m, nil)
-			_, giveUp := tb.startWaiterWithGiveUp(tb.mutex(conn), nil)
+			_, giveUp := tb.startWaiterThatMayGiveUp(tb.mutex(conn), nil)
 			refused := tb.srv.Fail(code, requestOf(conn.SessionID(), jute.OpDelete, "")).Every()
 			giveUp()
 			require.ErrorIs(tb, holder.Unlock(tb.within(time.Second)), want)

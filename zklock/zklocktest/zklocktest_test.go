@@ -1,3 +1,4 @@
+// Tests of this package, and that page_test.go has the tests of docs/testing-your-code.md.
 package zklocktest_test
 
 import (
