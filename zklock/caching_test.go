@@ -24,7 +24,7 @@ var cacheAlways = []zklock.Option{zklock.WithCaching(time.Hour), zklock.CachingF
 // lockAndLeaveCached locks and unlocks, and returns the old lease when its node is cached.
 func (tb *serverTest) lockAndLeaveCached(m *zklock.Mutex) *zklock.Lease {
 	tb.Helper()
-	l := tb.mustLock(m, zklock.NewOwner("earlier"))
+	l := tb.mustLock(m)
 	tb.mustUnlock(l)
 	time.Sleep(10 * time.Millisecond) // for the answer to the list
 	tb.requireCached(m)
@@ -57,7 +57,7 @@ func TestANodeIsKeptAfterFiveInARow(t *testing.T) {
 		ours, other := tb.mutex(tb.connect(), zklock.WithCaching(caching)), tb.mutex(tb.connect())
 		lockTimes := func(times int, pause time.Duration) {
 			for range times {
-				l := tb.mustLock(ours, nil)
+				l := tb.mustLock(ours)
 				time.Sleep(caching) // of virtual time, in all tests here; the time of a hold does not count
 				tb.mustUnlock(l)
 				time.Sleep(pause)
@@ -199,7 +199,7 @@ func TestGoroutinesWaitForTheList(t *testing.T) {
 				list := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpGetChildren2, lockPath))
 				var l *zklock.Lease
 				for range 16 { // the default of WithHandOver
-					l = tb.mustLock(ours, nil)
+					l = tb.mustLock(ours)
 					tb.mustUnlock(l)
 				}
 				waiters := startWaiters(ours, 2)
@@ -240,7 +240,7 @@ func TestAContenderIsLetInThoughTheWatchOnTheQueueIsThrottled(t *testing.T) {
 			time.Sleep(back) // until the client is connected again
 			require.Len(tb, refused.Hit(), 1)
 			tb.requireCached(ours)
-			stranger := startLock(context.Background(), tb.mutex(tb.connect()), nil)
+			stranger := startLock(context.Background(), tb.mutex(tb.connect()))
 			time.Sleep(sessionTimeout/3 + time.Second/10) // then the Mutex has listed the queue again
 			require.Len(tb, stranger, 1)
 			tb.receiveAndUnlock(stranger)
@@ -253,7 +253,7 @@ func TestAContenderIsLetInThoughTheWatchOnTheQueueIsThrottled(t *testing.T) {
 func TestACachedNodeOfAClientThatIsCutOffGrantsNothing(t *testing.T) {
 	withClient(t, func(tb *serverTest, conn *zk.Conn) {
 		ours := tb.mutex(conn, cacheAlways...)
-		l := tb.mustLock(ours, nil)
+		l := tb.mustLock(ours)
 		time.Sleep(time.Minute) // it is proved
 		silence := tb.srv.Hold(anyRequestOf(conn.SessionID())).Every()
 		safeUntil := l.ValidUntil()
@@ -264,7 +264,7 @@ func TestACachedNodeOfAClientThatIsCutOffGrantsNothing(t *testing.T) {
 		require.ErrorIs(tb, err, context.DeadlineExceeded, "the lease is as good as lost")
 		require.Zero(tb, ours.Stats().Cached)
 		time.Sleep(time.Minute) // until the session has ended
-		stranger := tb.mustLock(tb.mutex(tb.connect()), nil)
+		stranger := tb.mustLock(tb.mutex(tb.connect()))
 		silence.Release()
 		require.Greater(tb, stranger.Token(), l.Token())
 		tb.mustUnlock(stranger)
@@ -301,7 +301,7 @@ func TestACachedNodeThatIsTakenAway(t *testing.T) {
 				time.Sleep(time.Minute)
 				require.False(tb, isClosed(earlier.Lost()))
 				require.Zero(tb, ours.Stats().Lost)
-				next := tb.mustLock(ours, nil)
+				next := tb.mustLock(ours)
 				require.NotEqual(tb, earlier.Node(), next.Node())
 				require.Greater(tb, next.Token(), earlier.Token())
 				tb.mustUnlock(next)
@@ -402,7 +402,7 @@ func TestAHolderLearnsFromTheListThatItsNodeHasGone(t *testing.T) {
 	for _, parentGoes := range []bool{false, true} {
 		withClient(t, func(tb *serverTest, conn *zk.Conn) {
 			list, admin := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpGetChildren2, lockPath)), tb.connect()
-			l := tb.mustLock(tb.mutex(conn, cacheAlways...), nil)
+			l := tb.mustLock(tb.mutex(conn, cacheAlways...))
 			<-list.Hit()
 			tb.delete(admin, l.Node())
 			if parentGoes {

@@ -25,7 +25,7 @@ import (
 func TestARevokeOutlastsARepair(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		conn, admin := tb.connect(), tb.connect()
-		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
+		holder := tb.mustLock(tb.mutex(conn))
 		time.Sleep(untilNodeIsWatched)
 		repair := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpSetData, tb.nodeAt(0)))
 		tb.set(admin, tb.nodeAt(0), "mine")
@@ -48,7 +48,7 @@ func TestALeaseOutlastsTheRightToRead(t *testing.T) {
 		tb.lockAndUnlock(ours)
 		tb.requireNotCached(ours) // without the list, others would wait for a node that is kept
 		tb.lockAndLeaveCached(ours)
-		l := tb.mustLock(ours, nil)
+		l := tb.mustLock(ours)
 		time.Sleep(untilNodeIsWatched)
 		tb.allow(admin, tb.nodeAt(0), zk.PermAll&^zk.PermRead)
 		refused := tb.srv.Fail(jute.ErrNoAuth, requestOf(conn.SessionID(), jute.OpGetChildren2, lockPath)).Every()
@@ -67,7 +67,7 @@ func TestANodeThatHasGoneIsNotAskedFor(t *testing.T) {
 		onServerCase(t, what, func(tb *serverTest) {
 			conn, admin := tb.connect(), tb.connect()
 			m := tb.mutex(conn)
-			holder := tb.mustLock(m, zklock.NewOwner("holder"))
+			holder := tb.mustLock(m)
 			time.Sleep(untilNodeIsWatched)
 			node := tb.nodeAt(0)
 			asked := tb.srv.Hold(func(r zkserver.Request) bool { return r.Path == node && r.Session != admin.SessionID() })
@@ -112,7 +112,7 @@ func TestAZxidThatATokenHasNoRoomForIsAnError(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		far := func() *zklock.Mutex { return tb.mutex(tb.connectOrdinary(ordinary{wrap: farEpoch})) }
 		require.ErrorContains(tb, testenv.Err(far().Lock(context.Background(), nil)), "a token has room for 53 bits")
-		holder := tb.mustLock(tb.mutex(tb.connect()), nil)
+		holder := tb.mustLock(tb.mutex(tb.connect()))
 		waiter := startQueuedWaiter(far())
 		tb.mustUnlock(holder)
 		require.ErrorContains(tb, (<-waiter).err, "a token has room for 53 bits")
@@ -137,7 +137,7 @@ func TestUnlockReturnsErrLostThoughItsDeleteWasDropped(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		admin, conn := tb.connect(), tb.connectOrdinary(ordinary{})
 		id := conn.SessionID()
-		holder := tb.mustLock(tb.mutex(conn), nil)
+		holder := tb.mustLock(tb.mutex(conn))
 		away := tb.srv.LoseRequest(requestOf(id, jute.OpConnect, "")).Every() // every server closes the connection
 		tb.srv.Cut(id)
 		<-away.Hit()
@@ -155,7 +155,7 @@ func TestATokenIsReadIfAnotherHasQueuedBeforeTheList(t *testing.T) {
 		tb.makeParent() // or the first makes it, and lists nothing
 		conn := tb.connectOrdinary(ordinary{})
 		list := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpGetChildren2, lockPath))
-		first := startLock(context.Background(), tb.mutex(conn), nil)
+		first := startLock(context.Background(), tb.mutex(conn))
 		<-list.Hit()
 		second := startQueuedWaiter(tb.mutex(tb.connect()))
 		list.Release()

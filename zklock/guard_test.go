@@ -67,7 +67,7 @@ func (tb *serverTest) marks(l *zklock.Lease) []string {
 // lockWithGuard acquires the lock, and makes a guard of the lease.
 func (tb *serverTest) lockWithGuard(conn *zk.Conn) (*zklock.Guard, *zklock.Lease) {
 	tb.Helper()
-	l := tb.mustLock(tb.mutex(conn), nil)
+	l := tb.mustLock(tb.mutex(conn))
 	g := testenv.Must(l.Guard(context.Background(), guardNode))(tb)
 	return g, l
 }
@@ -174,7 +174,7 @@ func TestAGuardIsMadeOnceThoughItsAnswerIsLost(t *testing.T) {
 			if deleted {
 				tb.delete(admin, guardNode+"/"+tb.srv.Children(guardNode)[0])
 			}
-			l := tb.mustLock(tb.mutex(conn), nil)
+			l := tb.mustLock(tb.mutex(conn))
 			lost := tb.srv.LoseReply(requestOf(conn.SessionID(), jute.OpMulti, guardNode))
 			g := testenv.Must(l.Guard(tb.within(time.Minute), guardNode))(tb)
 			require.Len(tb, lost.Hit(), 1)
@@ -237,7 +237,7 @@ func TestAGuardIsMadeThoughItsServerIsBehind(t *testing.T) {
 			{change: func() { tb.deleteGuard(admin) }},
 			{change: func() { admin.Set(guardNode, fmt.Append(nil, math.MaxInt64), -1) }, fenced: true},
 		} {
-			l := tb.mustLock(tb.mutex(conn), nil)
+			l := tb.mustLock(tb.mutex(conn))
 			read := tb.srv.HoldReply(requestOf(conn.SessionID(), jute.OpGetData, guardNode))
 			made := inBackground(func() error { return testenv.Err(l.Guard(tb.within(time.Minute), guardNode)) })
 			<-read.Hit()

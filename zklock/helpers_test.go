@@ -167,10 +167,10 @@ func mutexAt(conn *zk.Conn, path string, options ...zklock.Option) *zklock.Mutex
 	return m
 }
 
-// mustLock returns the lease, or fails the test if Lock takes longer than a minute. A nil owner is a new one.
-func (tb *serverTest) mustLock(m *zklock.Mutex, owner *zklock.Owner) *zklock.Lease {
+// mustLock returns the lease, or fails the test if Lock takes longer than a minute. Without an owner it is for a new one.
+func (tb *serverTest) mustLock(m *zklock.Mutex, owner ...*zklock.Owner) *zklock.Lease {
 	tb.Helper()
-	return testenv.Must(m.Lock(tb.within(time.Minute), owner))(tb)
+	return testenv.Must(m.Lock(tb.within(time.Minute), cmp.Or(owner...)))(tb)
 }
 
 func (tb *serverTest) mustUnlock(l *zklock.Lease) {
@@ -178,7 +178,7 @@ func (tb *serverTest) mustUnlock(l *zklock.Lease) {
 }
 
 // lockAndUnlock acquires the lock for an owner of its own, and releases it at once.
-func (tb *serverTest) lockAndUnlock(m *zklock.Mutex) { tb.mustUnlock(tb.mustLock(m, nil)) }
+func (tb *serverTest) lockAndUnlock(m *zklock.Mutex) { tb.mustUnlock(tb.mustLock(m)) }
 
 // unlockWhileDeletesFail calls Unlock in the background. For three seconds the server refuses to delete the node.
 func (tb *serverTest) unlockWhileDeletesFail(session int64, holder *zklock.Lease) (unlocked <-chan error) {
@@ -213,16 +213,16 @@ type lockResult struct {
 	err   error
 }
 
-// startLock calls Lock in a goroutine, and returns at once.
-func startLock(ctx context.Context, m *zklock.Mutex, owner *zklock.Owner) <-chan lockResult {
+// startLock calls Lock in a goroutine, and returns at once. Without an owner it is for a new one.
+func startLock(ctx context.Context, m *zklock.Mutex, owner ...*zklock.Owner) <-chan lockResult {
 	done := make(chan lockResult, 1)
-	go func() { l, err := m.Lock(ctx, owner); done <- lockResult{l, err} }()
+	go func() { l, err := m.Lock(ctx, cmp.Or(owner...)); done <- lockResult{l, err} }()
 	return done
 }
 
 // startWaiter is startLock for a new owner. It returns when Lock waits for its turn, or for an answer of the server.
 func startWaiter(m *zklock.Mutex) <-chan lockResult {
-	waiter := startLock(context.Background(), m, zklock.NewOwner("waiter"))
+	waiter := startLock(context.Background(), m)
 	synctest.Wait()
 	return waiter
 }
@@ -251,10 +251,10 @@ func (tb *serverTest) startQueuedClients(n int) (waiters []<-chan lockResult) {
 	return waiters
 }
 
-// startWaiterThatMayGiveUp is startWaiter for an owner. giveUp ends the ctx, and asserts that Lock returns its error.
-func (tb *serverTest) startWaiterThatMayGiveUp(m *zklock.Mutex, owner *zklock.Owner) (waiter <-chan lockResult, giveUp func()) {
+// startWaiterThatMayGiveUp is startWaiter with a ctx. giveUp ends that, and asserts that Lock returns its error.
+func (tb *serverTest) startWaiterThatMayGiveUp(m *zklock.Mutex, owner ...*zklock.Owner) (waiter <-chan lockResult, giveUp func()) {
 	ctx, cancel := context.WithCancel(context.Background())
-	waiter = startLock(ctx, m, owner)
+	waiter = startLock(ctx, m, owner...)
 	synctest.Wait()
 	return waiter, func() {
 		cancel()
@@ -264,7 +264,7 @@ func (tb *serverTest) startWaiterThatMayGiveUp(m *zklock.Mutex, owner *zklock.Ow
 
 // waitAndGiveUp calls Lock, which waits because the lock is held, and ends its ctx.
 func (tb *serverTest) waitAndGiveUp(m *zklock.Mutex) {
-	_, giveUp := tb.startWaiterThatMayGiveUp(m, nil)
+	_, giveUp := tb.startWaiterThatMayGiveUp(m)
 	giveUp()
 	synctest.Wait()
 }
@@ -473,7 +473,7 @@ func (tb *meter) sent(f func()) requests {
 
 // startBlockedWaiter calls Lock in a goroutine, and fails the test if the lock is free.
 func (tb *meter) startBlockedWaiter(mutex *zklock.Mutex) <-chan lockResult {
-	waiter := startLock(context.Background(), mutex, zklock.NewOwner("waiter"))
+	waiter := startLock(context.Background(), mutex)
 	tb.settle()
 	require.Empty(tb, waiter, "it holds the lock")
 	return waiter

@@ -27,14 +27,14 @@ import (
 func TestLostClosesAtValidUntil(t *testing.T) {
 	// The time before is for how long the node was cached, or has waited, before the lease begins.
 	grants := map[string]func(tb *serverTest, m *zklock.Mutex, before time.Duration) *zklock.Lease{
-		"alone": func(tb *serverTest, m *zklock.Mutex, _ time.Duration) *zklock.Lease { return tb.mustLock(m, nil) },
+		"alone": func(tb *serverTest, m *zklock.Mutex, _ time.Duration) *zklock.Lease { return tb.mustLock(m) },
 		"cached": func(tb *serverTest, m *zklock.Mutex, before time.Duration) *zklock.Lease {
 			tb.lockAndLeaveCached(m)
 			time.Sleep(before)
-			return tb.mustLock(m, nil)
+			return tb.mustLock(m)
 		},
 		"waited": func(tb *serverTest, m *zklock.Mutex, before time.Duration) *zklock.Lease {
-			holder := tb.mustLock(tb.mutex(tb.connect()), nil)
+			holder := tb.mustLock(tb.mutex(tb.connect()))
 			waiter := startWaiter(m)
 			time.Sleep(before)
 			tb.mustUnlock(holder)
@@ -94,7 +94,7 @@ func outlasts(t *testing.T, connect bool, age, outage float64) (kept bool) {
 		if connect {
 			conn = tb.connect()
 		}
-		holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
+		holder := tb.mustLock(tb.mutex(conn))
 		time.Sleep(part(age))
 		silence := tb.srv.Hold(anyRequestOf(conn.SessionID())).Every()
 		time.Sleep(part(outage))
@@ -264,7 +264,7 @@ func (c leasePause) costsNoLease(t *testing.T) (kept bool) {
 		} else {
 			conn, m = tb.connectFor(c.timeout, list, dial)
 		}
-		lease := tb.mustLock(m, nil)
+		lease := tb.mustLock(m)
 		time.Sleep(part(c.age))
 
 		address := conn.Server()
@@ -317,7 +317,7 @@ func TestShortInterruptionsCostNoLease(t *testing.T) {
 				line := &bubble.Line{Server: tb.srv}
 				conn, m := tb.connectFor(c.timeout, servers, line.Dial)
 				tb.mutex(conn, zklock.WithSessionTimeout(time.Minute)) // the shorter one counts
-				holder := tb.mustLock(m, nil)
+				holder := tb.mustLock(m)
 				time.Sleep(c.age + c.timeout*time.Duration(phase/2)/12)
 				for range c.times {
 					line.Down.Store(true)
@@ -340,7 +340,7 @@ func TestAServerThatHangsIsLeftThoughTheProofBeganBefore(t *testing.T) {
 	for phase := range 12 { // of a third of the session timeout
 		withClient(t, func(tb *serverTest, conn *zk.Conn) {
 			id := conn.SessionID()
-			holder := tb.mustLock(tb.mutex(conn), nil)
+			holder := tb.mustLock(tb.mutex(conn))
 			time.Sleep(2*sessionTimeout + time.Duration(phase)*sessionTimeout/36)
 			first := tb.srv.Hold(requestOf(id, jute.OpConnect, ""))
 			second := tb.srv.Hold(requestOf(id, jute.OpSync, ""))

@@ -49,7 +49,7 @@ func TestTheNextSessionMayBeShorter(t *testing.T) {
 		<-lease.Lost()
 		holder := testenv.Must(mutex.Lock(t.Context(), zklock.NewOwner("in a short session")))(t)
 		require.Equal(t, 4*time.Second, short.Sessions()[1].Timeout)
-		next := startLock(t.Context(), testenv.Must(zklock.New(other, lockPath))(t), zklock.NewOwner("next"))
+		next := startLock(t.Context(), testenv.Must(zklock.New(other, lockPath))(t))
 		time.Sleep(20 * time.Second) // in which all is well with the connection
 		require.False(t, isClosed(holder.Lost()), "the lease is lost")
 
@@ -117,7 +117,7 @@ func TestAServerThatAnswersIsNotLeft(t *testing.T) {
 		onServerCase(t, fmt.Sprint(requests), func(tb *serverTest) {
 			line := &bubble.Line{Server: tb.srv, Wrap: wrap}
 			_, m := tb.connectFor(sessionTimeout, threeServers, line.Dial)
-			holder := tb.mustLock(m, nil)
+			holder := tb.mustLock(m)
 			time.Sleep(time.Minute)
 			for range requests {
 				go m.Participants(context.Background())
@@ -139,7 +139,7 @@ func TestALateContenderHasTheLockAfterThreeRoundTrips(t *testing.T) {
 			holders := tb.startQueuedClients(before)
 			m := tb.mutex(tb.connectOrdinary(ordinary{wrap: distant(roundTrip)}))
 			began := time.Now()
-			late := startLock(context.Background(), m, nil)
+			late := startLock(context.Background(), m)
 			time.Sleep(roundTrip * 3 / 2) // the server has answered the list, and gets the reads when the client has it
 			for _, holder := range holders {
 				tb.receiveAndUnlock(holder)
@@ -155,7 +155,7 @@ func TestALateContenderHasTheLockAfterThreeRoundTrips(t *testing.T) {
 func TestANodeThatWasMadeAgainByHandIsNotTheHolders(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		conn, admin := tb.connect(), tb.connect()
-		lease := tb.mustLock(tb.mutex(conn), nil)
+		lease := tb.mustLock(tb.mutex(conn))
 		time.Sleep(5 * time.Second) // the holder watches its node
 		away := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpConnect, "")).Every()
 		tb.srv.Cut(conn.SessionID())
@@ -175,9 +175,9 @@ func TestAMutexThatHasLostTheLockAsksNoMoreThanAnotherWaiter(t *testing.T) {
 			conn := tb.connectWith(ensemble.Options{Buffer: smallBuffer, Tap: tap})
 			m := tb.mutex(conn)
 			if loses {
-				tb.delete(admin, tb.mustLock(m, nil).Node())
+				tb.delete(admin, tb.mustLock(m).Node())
 			}
-			holder := tb.mustLock(tb.mutex(admin), nil)
+			holder := tb.mustLock(tb.mutex(admin))
 			waiter := startWaiter(m)
 			time.Sleep(time.Minute)
 			before := tap.Counts()
@@ -193,7 +193,7 @@ func TestAMutexThatHasLostTheLockAsksNoMoreThanAnotherWaiter(t *testing.T) {
 // TryLock returns ErrHeld and the error of its delete, which is refused, complete and without a data race.
 func TestARefusedDeleteIsReportedWhole(t *testing.T) {
 	withEachClient(t, func(tb *serverTest) {
-		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
+		holder := tb.mustLock(tb.mutex(tb.connect()))
 		conn := tb.connect()
 		for range 3 { // the delete is tried again twice
 			tb.srv.Fail(jute.ErrNoAuth, requestOf(conn.SessionID(), jute.OpDelete, ""))
@@ -236,7 +236,7 @@ func TestNobodyHoldsALockInASessionThatHasEnded(t *testing.T) {
 	for range 20 { // the events come in another order each time
 		withEachClient(t, func(tb *serverTest) {
 			conn := tb.connectWith(ensemble.Options{Wrap: narrow(16, time.Millisecond)})
-			tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
+			tb.mustLock(tb.mutex(conn))
 			waiter := startQueuedWaiter(tb.mutex(conn))
 			conn.Close()
 			require.ErrorIs(tb, (<-waiter).err, zk.ErrClosing, "a waiter whose session has ended got the lock")
@@ -252,9 +252,9 @@ func (quietCtx) Done() <-chan struct{} { return nil }
 // A Lock returns the error of its ctx if that has ended before the lock is granted, though the end has not woken Lock.
 func TestOnceCtxHasEndedLockReturnsNoLease(t *testing.T) {
 	withEachClient(t, func(tb *serverTest) {
-		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
+		holder := tb.mustLock(tb.mutex(tb.connect()))
 		ctx, cancel := context.WithCancel(context.Background())
-		waiter := startLock(quietCtx{ctx}, tb.mutex(tb.connect()), zklock.NewOwner("waiter"))
+		waiter := startLock(quietCtx{ctx}, tb.mutex(tb.connect()))
 		time.Sleep(time.Second) // until it waits
 		cancel()
 		tb.mustUnlock(holder)
@@ -272,12 +272,12 @@ func TestALeaseIsLostWithoutAnEvent(t *testing.T) {
 			conn := tb.connectWith(ensemble.Options{Wrap: func(nc net.Conn) net.Conn {
 				return withoutEvents(nc, "")
 			}})
-			holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
+			holder := tb.mustLock(tb.mutex(conn))
 			time.Sleep(untilNodeIsWatched)
 			tb.delete(admin, tb.nodeAt(0))
 			tb.delete(admin, lockPath)
 			if nameIsTaken {
-				tb.mustLock(tb.mutex(admin), zklock.NewOwner("another"))
+				tb.mustLock(tb.mutex(admin))
 			}
 			nodes := tb.srv.Children(lockPath)
 			time.Sleep(sessionTimeout * 2 / 5) // a holder reads its node each third of the session timeout
@@ -373,7 +373,7 @@ func TestRequestsInFrontOfAProofAreNotAFarServer(t *testing.T) {
 			})
 			m := tb.mutex(conn)
 			late := tb.srv.HoldReply(createRequestOf(conn.SessionID()))
-			waiter := startLock(context.Background(), m, zklock.NewOwner("waiter"))
+			waiter := startLock(context.Background(), m)
 			<-late.Hit()
 			rest := keepBusy(m, others, 0)
 			defer rest()
@@ -410,7 +410,7 @@ func TestALeaseOutlastsSlowAnswers(t *testing.T) {
 				time.AfterFunc(c.late, reply.Release)
 				defer func() { require.Len(tb, reply.Hit(), 1) }()
 			}
-			holder := tb.mustLock(tb.mutex(conn), zklock.NewOwner("holder"))
+			holder := tb.mustLock(tb.mutex(conn))
 			time.Sleep(time.Minute) // long enough for the lease to be lost by mistake
 			tb.mustUnlock(holder)
 		})
@@ -427,7 +427,7 @@ func proofRequestOf(session int64) func(zkserver.Request) bool {
 // A Lock does not fail because of three refused proofs if a good one is between them: only three in a row end it.
 func TestLockOutlastsProofsThatAreRefusedNowAndThen(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
-		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
+		holder := tb.mustLock(tb.mutex(tb.connect()))
 		conn := tb.connectOrdinary(ordinary{})
 		waiter := startWaiter(tb.mutex(conn))
 		id := conn.SessionID()
@@ -460,10 +460,10 @@ func TestLockOutlastsProofsThatAreRefusedNowAndThen(t *testing.T) {
 func TestAWaiterIsLetInThoughItsWatchesAreThrottledOnce(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		for what, conn := range map[string]*zk.Conn{"an ordinary client": tb.connectOrdinary(ordinary{}), "Connect's": tb.connect()} {
-			first := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("first"))
+			first := tb.mustLock(tb.mutex(tb.connect()))
 			second := startQueuedWaiter(tb.mutex(tb.connect()))
 			ours := tb.mutex(conn)
-			_, giveUp := tb.startWaiterThatMayGiveUp(ours, nil)
+			_, giveUp := tb.startWaiterThatMayGiveUp(ours)
 			time.Sleep(time.Second) // until it waits
 			refused := tb.srv.Fail(codeThrottled, requestOf(conn.SessionID(), jute.OpSetWatches, ""))
 			tb.srv.Cut(conn.SessionID())
@@ -488,7 +488,7 @@ func TestAWaiterIsLetInThoughItsWatchesAreThrottledOnce(t *testing.T) {
 func TestAWaiterWithoutANodeIsNotLetInThoughItsWatchesAreThrottled(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		conn, admin := tb.connect(), tb.connect()
-		first := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("first"))
+		first := tb.mustLock(tb.mutex(tb.connect()))
 		waiter := startQueuedWaiter(tb.mutex(conn))
 		stranger := startQueuedWaiter(tb.mutex(tb.connect()))
 		refused := tb.srv.Fail(codeThrottled, requestOf(conn.SessionID(), jute.OpSetWatches, ""))

@@ -208,7 +208,7 @@ func TestDoReturnsNilIfOnlyItsUnlockIsNotAnswered(t *testing.T) {
 // Of two calls of Unlock at once, which wait for the same delete, one returns nil and the other ErrUnlocked.
 func TestOneOfTwoCallsOfUnlockReportsTheEnd(t *testing.T) {
 	withClient(t, func(tb *serverTest, conn *zk.Conn) {
-		l := tb.mustLock(tb.mutex(conn), nil)
+		l := tb.mustLock(tb.mutex(conn))
 		slow := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpDelete, ""))
 		unlock := func() error { return l.Unlock(context.Background()) }
 		first, second := inBackground(unlock), inBackground(unlock)
@@ -232,7 +232,7 @@ func TestShutdownReturnsWhenTheNodeOfAContenderThatGaveUpHasGone(t *testing.T) {
 			if op == jute.OpMulti {
 				tb.lockAndUnlock(m) // and its next create is a multi
 			}
-			holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
+			holder := tb.mustLock(tb.mutex(tb.connect()))
 			slow := tb.srv.Hold(requestOf(conn.SessionID(), op, ""))
 			tb.waitAndGiveUp(m)
 			<-slow.Hit()
@@ -288,7 +288,7 @@ func TestALateUnlockOfALostLeaseTakesNothingFromTheNextOne(t *testing.T) {
 func TestShutdownRefusesNewLocksAndNamesWhatIsUnderWay(t *testing.T) {
 	withOrdinaryClient(t, func(tb *serverTest, conn *zk.Conn) {
 		m, holder := tb.mutex(conn), zklock.NewOwner("the holder")
-		stranger := tb.mustLock(tb.mutex(tb.connect()), nil)
+		stranger := tb.mustLock(tb.mutex(tb.connect()))
 		next := startLock(context.Background(), m, holder)
 		synctest.Wait()
 		waiter := startWaiter(m)
@@ -330,7 +330,7 @@ func TestShutdownWaitsForNoOtherMutex(t *testing.T) {
 	withOrdinaryClient(t, func(tb *serverTest, conn *zk.Conn) {
 		m := tb.mutex(conn)
 		tb.lockAndUnlock(m)
-		holder := tb.mustLock(mutexAt(conn, "/other"), nil)                // of the same client
+		holder := tb.mustLock(mutexAt(conn, "/other"))                     // of the same client
 		proof := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpSync, "")) // a proof begins with a sync
 		<-proof.Hit()
 		require.NoError(tb, m.Shutdown(tb.within(time.Second)))
@@ -343,7 +343,7 @@ func TestShutdownWaitsForNoOtherMutex(t *testing.T) {
 func TestShutdownReturnsWhenTheProofIsOver(t *testing.T) {
 	withClient(t, func(tb *serverTest, conn *zk.Conn) {
 		id, m := conn.SessionID(), tb.mutex(conn)
-		holder := tb.mustLock(m, zklock.NewOwner("holder"))
+		holder := tb.mustLock(m)
 		proof := tb.srv.Hold(requestOf(id, jute.OpSync, ""))
 		<-proof.Hit()
 		last := tb.srv.HoldReply(requestOf(id, jute.OpMulti, ""))
@@ -364,9 +364,9 @@ func TestShutdownReturnsWhenTheProofIsOver(t *testing.T) {
 // watch, which gets the event. The session goes on without the client.
 func TestTheEventOfOneLockEndsTheLeasesOfAll(t *testing.T) {
 	withClient(t, func(tb *serverTest, conn *zk.Conn) {
-		watched := tb.mustLock(tb.mutex(conn), zklock.NewOwner("watched"))
+		watched := tb.mustLock(tb.mutex(conn))
 		time.Sleep(3 * time.Second) // until its node is watched, and the session has just been proved
-		unwatched := tb.mustLock(mutexAt(conn, "/other"), zklock.NewOwner("unwatched"))
+		unwatched := tb.mustLock(mutexAt(conn, "/other"))
 		id := conn.SessionID()
 		tb.srv.Hold(anyRequestOf(id)).Every()
 		conn.Close()
@@ -385,7 +385,7 @@ func TestAWaiterReturnsThoughItsClientHangsInClose(t *testing.T) {
 				time.Sleep(30 * time.Second) // of virtual time: it hangs
 			}
 		}))
-		holder, waiter := tb.mustLock(tb.mutex(conn), nil), startWaiter(tb.mutex(conn))
+		holder, waiter := tb.mustLock(tb.mutex(conn)), startWaiter(tb.mutex(conn))
 		tb.srv.Cut(conn.SessionID())
 		conn.Close()
 		<-holder.Lost()
@@ -434,8 +434,8 @@ func TestTheLogHasOneLineForWhatCannotBeAnError(t *testing.T) {
 		require.Empty(tb, zklockLines(ofConnect))
 
 		m := testenv.Must(zklock.New(conn, lockPath))(tb)
-		holder := tb.mustLock(m, nil)
-		waiter := startLock(context.Background(), m, nil)
+		holder := tb.mustLock(m)
+		waiter := startLock(context.Background(), m)
 		next := startWaiter(tb.mutex(tb.connect())) // which waits until both are in their queues
 		conn.Close()
 		tb.receiveAndUnlock(next)
@@ -465,7 +465,7 @@ func TestStatsCountWhatHappens(t *testing.T) {
 			require.Zero(tb, testing.AllocsPerRun(10, func() { m.Stats() }))
 		}
 
-		first := tb.mustLock(m, nil)
+		first := tb.mustLock(m)
 		began := m.Stats()
 		waiters := startWaiters(m, 2)
 		time.Sleep(time.Second)
@@ -490,7 +490,7 @@ func TestStatsCountWhatHappens(t *testing.T) {
 		shows(want)
 		require.ErrorIs(tb, held.Unlock(context.Background()), zklock.ErrLost)
 
-		stranger := tb.mustLock(tb.mutex(tb.connect()), nil)
+		stranger := tb.mustLock(tb.mutex(tb.connect()))
 		for range 2 {
 			tried, err := m.TryLock(context.Background(), nil)
 			require.ErrorIs(tb, err, zklock.ErrHeld)

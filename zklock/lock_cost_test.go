@@ -81,7 +81,7 @@ func TestTheDataOfAParentThatIsMadeAgainIsKept(t *testing.T) {
 		require.True(tb, tb.srv.Delete(path) && tb.srv.Delete("/locks"))
 		makesParent := requestOf(conn.SessionID(), jute.OpCreateContainer, path)
 		first, second := tb.srv.Hold(makesParent), tb.srv.Hold(makesParent)
-		waiter := startLock(context.Background(), m, zklock.NewOwner("owner"))
+		waiter := startLock(context.Background(), m)
 		<-first.Hit()
 		first.Release() // the create fails, because /locks has gone; the Mutex makes that, and tries again
 		<-second.Hit()
@@ -99,7 +99,7 @@ func TestCostOfManyGoroutines(t *testing.T) {
 	onMeteredServer(t, func(tb *meter) {
 		ours := tb.countedMutex()
 		sent := tb.sent(func() {
-			holder := tb.mustLock(ours, zklock.NewOwner("first"))
+			holder := tb.mustLock(ours)
 			for _, waiter := range startWaiters(ours, n-1) {
 				tb.mustUnlock(holder)
 				holder = (<-waiter).lease
@@ -113,7 +113,7 @@ func TestCostOfManyGoroutines(t *testing.T) {
 // costBehind returns what a Mutex sends for an acquisition behind some contenders of other clients, whose requests do
 // not count. The first of these holds the lock for the time hold.
 func (tb *meter) costBehind(ours *zklock.Mutex, strangers int, hold time.Duration) requests {
-	holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("first stranger"))
+	holder := tb.mustLock(tb.mutex(tb.connect()))
 	var waiters []<-chan lockResult
 	for range strangers - 1 {
 		waiters = append(waiters, tb.startBlockedWaiter(tb.mutex(tb.connect())))
@@ -153,7 +153,7 @@ func TestCostBehindStrangers(t *testing.T) {
 func TestAReleaseDuringTheListIsNotLookedFor(t *testing.T) {
 	for range 20 { // the client hands the list and the event over in either order
 		onMeteredServer(t, func(tb *meter) {
-			holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
+			holder := tb.mustLock(tb.mutex(tb.connect()))
 			second := tb.startBlockedWaiter(tb.mutex(tb.connect()))
 			third := tb.startBlockedWaiter(tb.mutex(tb.connect()))
 			conn := tb.connectWith(ensemble.Options{Tap: tb.tap})
@@ -185,7 +185,7 @@ func TestCostOfHoldingIsSeventeenRequestsPerSessionTimeout(t *testing.T) {
 		)
 		wait := func() { time.Sleep(long) }
 		times := func(each time.Duration) float64 { return float64(long) / float64(each) }
-		holder := tb.mustLock(tb.countedMutex(), zklock.NewOwner("holder"))
+		holder := tb.mustLock(tb.countedMutex())
 		sent := tb.sent(wait) // a request or two of each kind may fall on the edges of that time
 		require.Len(tb, sent, 3)
 		require.InDelta(tb, times(whileHeld)-1, sent[jute.OpSync], 1) // the first proof comes later
@@ -193,7 +193,7 @@ func TestCostOfHoldingIsSeventeenRequestsPerSessionTimeout(t *testing.T) {
 		require.InDelta(tb, times(whileQueued), sent[jute.OpGetData], 4)
 		tb.mustUnlock(holder)
 
-		stranger := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("stranger"))
+		stranger := tb.mustLock(tb.mutex(tb.connect()))
 		ours := tb.countedMutex()
 		first, second := tb.startBlockedWaiter(ours), tb.startBlockedWaiter(ours)
 		sent = tb.sent(wait)
@@ -231,7 +231,7 @@ func TestAProcessThatIsAloneSendsNearlyNothing(t *testing.T) {
 					sent := tb.sent(func() {
 						last := int64(0)
 						for range times {
-							l := tb.mustLock(ours, nil)
+							l := tb.mustLock(ours)
 							require.Greater(tb, l.Token(), last)
 							last = l.Token()
 							tb.mustUnlock(l)
@@ -289,7 +289,7 @@ func TestWhatACachedNodeChanges(t *testing.T) {
 					options, want = nil, c.without
 				}
 				ours := tb.mutex(conn, options...)
-				l := tb.mustLock(ours, nil)
+				l := tb.mustLock(ours)
 				time.Sleep(time.Minute)
 				tb.mustUnlock(l)
 				require.Equal(tb, want, c.observe(tb, conn))
@@ -315,7 +315,7 @@ func (l load) run(t *testing.T, options ...zklock.Option) (sent int64, took time
 			all = append(all, tb.mutex(tb.connectWith(ensemble.Options{Tap: tb.tap, Wrap: far}), options...))
 		}
 		lock := func(mutex *zklock.Mutex) {
-			held := tb.mustLock(mutex, nil)
+			held := tb.mustLock(mutex)
 			time.Sleep(l.hold)
 			tb.mustUnlock(held)
 		}

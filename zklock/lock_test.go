@@ -198,7 +198,7 @@ func TestTryLockBesideALockOfItsOwnerIsRefused(t *testing.T) {
 		tb.create(conn, lockPath, "", zk.FlagPersistent)
 		m, owner := tb.mutex(conn), zklock.NewOwner("owner")
 		slow := tb.srv.Hold(createRequestOf(conn.SessionID()))
-		first := startLock(context.Background(), m, nil)
+		first := startLock(context.Background(), m)
 		<-slow.Hit()
 		second := startLock(context.Background(), m, owner)
 		synctest.Wait()
@@ -220,7 +220,7 @@ func TestTryLockDoesNotWaitForALockThatCameAfterIt(t *testing.T) {
 	for op, lockingOwner := range map[jute.Op]*zklock.Owner{jute.OpGetChildren2: nil, jute.OpDelete: tryingOwner} {
 		withClient(t, func(tb *serverTest, conn *zk.Conn) {
 			m := tb.mutex(conn)
-			holder := tb.mustLock(tb.mutex(tb.connect()), nil)
+			holder := tb.mustLock(tb.mutex(tb.connect()))
 			late := tb.srv.HoldReply(requestOf(conn.SessionID(), op, ""))
 			tried := inBackground(func() error { return testenv.Err(m.TryLock(context.Background(), tryingOwner)) })
 			<-late.Hit()
@@ -247,7 +247,7 @@ func TestTryLockBesideALockOfItsOwner(t *testing.T) {
 			tb.create(conn, lockPath, "", zk.FlagPersistent)
 			var holder *zklock.Lease
 			if c.held {
-				holder = tb.mustLock(tb.mutex(tb.connect()), nil)
+				holder = tb.mustLock(tb.mutex(tb.connect()))
 			}
 
 			late := tb.srv.HoldReply(requestOf(conn.SessionID(), jute.OpGetChildren2, ""))
@@ -310,7 +310,7 @@ func TestWhatAnOptionWasGivenMayBeChangedAfterNew(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		data, acl := []byte("the first words"), zk.WorldACL(zk.PermAll)
 		m := tb.mutex(tb.connectOrdinary(ordinary{}), zklock.WithData(data), zklock.WithACL(acl))
-		holder := startLock(context.Background(), m, zklock.NewOwner("holder"))
+		holder := startLock(context.Background(), m)
 		copy(data, "CHANGED") // while the node is made
 		acl[0].Perms = zk.PermAll &^ zk.PermAdmin
 		got := tb.receiveLease(holder)
@@ -341,11 +341,11 @@ func TestAParentThatIsThereKeepsItsList(t *testing.T) {
 		old, between := mutex("old", "old"), mutex("old", "old", "new")
 		both, latest := mutex("new", "old", "new"), mutex("new", "new")
 
-		lease := tb.mustLock(old, nil)
+		lease := tb.mustLock(old)
 		require.NoError(tb, admin.Delete(lease.Node(), -1), "the parent is open to everybody")
 		require.ErrorIs(tb, lease.Unlock(context.Background()), zklock.ErrLost)
 		testenv.Must(admin.SetACL(lockPath, list("old"), -1))(tb)
-		lease = tb.mustLock(old, nil)
+		lease = tb.mustLock(old)
 		require.ErrorIs(tb, admin.Delete(lease.Node(), -1), zk.ErrNoAuth)
 
 		testenv.Must(lease.Guard(context.Background(), guardNode))(tb)

@@ -69,7 +69,7 @@ func TestParticipantsAreShownInTheOrderOfTheQueue(t *testing.T) {
 // Participants does not show a contender whose node goes after the list, before it is read.
 func TestAParticipantThatLeavesMeanwhileIsNotShown(t *testing.T) {
 	withEachClient(t, func(tb *serverTest) {
-		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
+		holder := tb.mustLock(tb.mutex(tb.connect()))
 		m := tb.mutex(tb.connect())
 		held := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpGetData })
 		done := inBackground(func() error {
@@ -204,7 +204,7 @@ func TestBadArgumentsAreRefusedAtOnce(t *testing.T) {
 		}
 		tb.mutex(conn, zklock.WithSessionTimeout(math.MaxInt32*time.Millisecond), zklock.WithHandOver(1, 0), zklock.WithHandOver(1024, 0))
 		m := tb.mutex(conn, zklock.WithData(make([]byte, 64<<10)))
-		l := tb.mustLock(m, zklock.NewOwner("owner"))
+		l := tb.mustLock(m)
 		tb.mustUnlock(l)
 		require.ErrorIs(tb, l.Unlock(tb.Context()), zklock.ErrUnlocked)
 	})
@@ -215,7 +215,7 @@ func TestRevokeTakesTheNodeOfAParticipantExactlyAsItIs(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		tap := new(wiretap.Tap)
 		conn := tb.connectOrdinary(ordinary{wrap: tapped(tap)})
-		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
+		holder := tb.mustLock(tb.mutex(tb.connect()))
 		m := tb.mutex(conn)
 		name := path.Base(holder.Node())
 		for _, node := range []string{ // first paths of the node in another form, then those of other nodes
@@ -240,7 +240,7 @@ func TestRevokeTakesTheNodeOfAParticipantExactlyAsItIs(t *testing.T) {
 // Revoke writes nothing after its ctx has ended and it has returned.
 func TestRevokeStopsWhenItsCtxEnds(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
-		holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
+		holder := tb.mustLock(tb.mutex(tb.connect()))
 		conn := tb.connectOrdinary(ordinary{})
 		late := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpGetData, ""))
 		ctx, cancel := context.WithCancel(context.Background())
@@ -273,10 +273,10 @@ func TestRevokeAsksNoOtherNodeOfTheName(t *testing.T) {
 // Revoke finds a holder by the token of its lease, which is higher than the czxid's if the node before has gone since.
 func TestAHolderIsAskedByTheTokenOfItsLease(t *testing.T) {
 	withOrdinaryClient(t, func(tb *serverTest, conn *zk.Conn) {
-		before := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("before"))
+		before := tb.mustLock(tb.mutex(tb.connect()))
 		m := tb.mutex(conn)
 		list := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpGetChildren2, lockPath))
-		turn := startLock(context.Background(), m, zklock.NewOwner("holder"))
+		turn := startLock(context.Background(), m)
 		<-list.Hit()
 		tb.mustUnlock(before)
 		list.Release()

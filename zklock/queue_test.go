@@ -27,7 +27,7 @@ import (
 func TestTheLockIsHandedOnInMemory(t *testing.T) {
 	onMeteredServer(t, func(tb *meter) {
 		ours := tb.countedMutex()
-		holder := tb.mustLock(ours, zklock.NewOwner("first"))
+		holder := tb.mustLock(ours)
 		waiters := startWaiters(ours, 10)
 		require.Empty(tb, tb.sent(func() {
 			for i, waiter := range waiters {
@@ -45,7 +45,7 @@ func TestTheLockIsHandedOnInMemory(t *testing.T) {
 		}))
 		last := holder.Token()
 		tb.mustUnlock(holder)
-		holder = tb.mustLock(ours, zklock.NewOwner("later"))
+		holder = tb.mustLock(ours)
 		require.Greater(tb, holder.Token(), last, "by another node")
 		tb.mustUnlock(holder)
 	})
@@ -87,7 +87,7 @@ func TestAStrangerWaitsNoLongerThanTheHandOverAndOneHold(t *testing.T) {
 			for phase := range phases {
 				time.Sleep(3*turn + turn*time.Duration(phase)/phases)
 				began := time.Now()
-				l := tb.mustLock(stranger, nil)
+				l := tb.mustLock(stranger)
 				require.LessOrEqual(tb, time.Since(began), turn, "phase %d", phase)
 				tb.mustUnlock(l)
 			}
@@ -103,7 +103,7 @@ func TestCostOfANodeForTheNextOwners(t *testing.T) {
 	onMeteredServer(t, func(tb *meter) {
 		conn := tb.connectWith(ensemble.Options{Tap: tb.tap})
 		ours := tb.mutex(conn, zklock.WithHandOver(1, 0))
-		holder := tb.mustLock(ours, nil)
+		holder := tb.mustLock(ours)
 		for _, waiter := range startWaiters(ours, 10) {
 			sent := tb.sent(func() {
 				tb.mustUnlock(holder)
@@ -129,7 +129,7 @@ func TestTryLockWaitsForNodesOfItsMutexAlone(t *testing.T) {
 		onServerCase(t, fmt.Sprintf("strangers: %d", strangers), func(tb *serverTest) {
 			conn := tb.connect()
 			m := tb.mutex(conn)
-			holder := tb.mustLock(m, nil)
+			holder := tb.mustLock(m)
 			waiters := tb.startQueuedClients(strangers)
 			unlocked := tb.unlockWhileDeletesFail(conn.SessionID(), holder)
 			l, err := m.TryLock(context.Background(), nil)
@@ -164,7 +164,7 @@ func TestAnEntryIsGivenUpWhenTheLastOfItsGoroutinesGivesUp(t *testing.T) {
 	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 0, 2}, {0, 1}, {2, 1}} { // a goroutine that is not in it stays
 		onServerCase(t, fmt.Sprint(order), func(tb *serverTest) {
 			m, shared := tb.mutex(tb.connectOrdinary(ordinary{})), zklock.NewOwner("shared")
-			holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
+			holder := tb.mustLock(tb.mutex(tb.connect()))
 			before := runtime.NumGoroutine()
 			var waiters [goroutines]<-chan lockResult
 			var giveUp [goroutines]func()
@@ -208,12 +208,12 @@ func TestAWaiterThatLeavesLetsNobodyIn(t *testing.T) {
 		}},
 	} {
 		onServerCase(t, what, func(tb *serverTest) {
-			holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
+			holder := tb.mustLock(tb.mutex(tb.connect()))
 			conn := tb.connectOrdinary(ordinary{})
 			m := tb.mutex(conn)
 			ctx, giveUp := context.WithCancel(context.Background())
 			defer giveUp()
-			first := startLock(ctx, m, zklock.NewOwner("first"))
+			first := startLock(ctx, m)
 			synctest.Wait()
 
 			refused := tb.srv.Fail(codeThrottled, requestOf(conn.SessionID(), jute.OpDelete, tb.nodeAt(1)))
@@ -254,7 +254,7 @@ func TestTryLockDoesNotWaitForANodeThatCannotBeDeleted(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		conn, admin := tb.connect(), tb.connect()
 		m := tb.mutex(conn)
-		l := tb.mustLock(m, zklock.NewOwner("holder"))
+		l := tb.mustLock(m)
 		tb.allow(admin, lockPath, zk.PermAll&^zk.PermDelete)
 		require.ErrorIs(tb, l.Unlock(context.Background()), zk.ErrNoAuth)
 		tb.requireTryLockRefused(m)
@@ -295,7 +295,7 @@ func onCrowd(t *testing.T, play func(c *crowd)) {
 				ofItsNode := fmt.Sprintf("-lock-%010d", lastOfCrowd)
 				conn = tb.connectOrdinary(ordinary{wrap: func(nc net.Conn) net.Conn { return withoutEvents(nc, ofItsNode) }})
 			}
-			waiter, giveUp := tb.startWaiterThatMayGiveUp(tb.mutex(conn), nil)
+			waiter, giveUp := tb.startWaiterThatMayGiveUp(tb.mutex(conn))
 			time.Sleep(time.Second) // until it waits
 			c.conns = append(c.conns, conn)
 			c.waiters = append(c.waiters, waiter)
@@ -364,7 +364,7 @@ func TestAMarkIsOfOneParent(t *testing.T) {
 		}
 		c.remakeParent(c.admin)
 		c.set(c.admin, lockPath, mark)
-		next := c.mustLock(c.mutex(c.connect()), nil)
+		next := c.mustLock(c.mutex(c.connect()))
 		late.Release()
 		time.Sleep(time.Second) // for the last one to get in by mistake
 		require.Empty(c, c.waiters[lastOfCrowd], "two holders: the last one has no node")

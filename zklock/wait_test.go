@@ -33,7 +33,7 @@ func TestAnUnlockThatIsTriedAgainLetsNobodyInWhoseNodeHasGone(t *testing.T) {
 			return withoutWatchRace(withoutEvents(nc, "-lock-0000000001"))
 		}})
 		m, id := tb.mutex(conn), conn.SessionID()
-		unlocked := tb.unlockWhileDeletesFail(id, tb.mustLock(m, zklock.NewOwner("holder")))
+		unlocked := tb.unlockWhileDeletesFail(id, tb.mustLock(m))
 		waiter := startWaiter(m) // it has a node of its own
 		lost := tb.srv.LoseReply(requestOf(id, jute.OpDelete, ""))
 		back := tb.srv.Hold(requestOf(id, jute.OpConnect, ""))
@@ -42,7 +42,7 @@ func TestAnUnlockThatIsTriedAgainLetsNobodyInWhoseNodeHasGone(t *testing.T) {
 
 		tb.delete(admin, tb.nodeAt(0))
 		tb.remakeParent(admin)
-		next := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("next"))
+		next := tb.mustLock(tb.mutex(tb.connect()))
 		back.Release()
 		require.NoError(tb, <-unlocked)
 		time.Sleep(time.Second) // for the waiter to get in by mistake
@@ -59,7 +59,7 @@ func TestAContenderLooksAtItsNodeBeforeItTakesTheLock(t *testing.T) {
 	for range 20 {
 		onServer(t, func(tb *serverTest) {
 			admin, conn := tb.connect(), tb.connectOrdinary(ordinary{})
-			holder := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("holder"))
+			holder := tb.mustLock(tb.mutex(tb.connect()))
 			waiter := startWaiter(tb.mutex(conn))
 			node := tb.nodeAt(1)
 			repairs := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpSetData, node))
@@ -73,7 +73,7 @@ func TestAContenderLooksAtItsNodeBeforeItTakesTheLock(t *testing.T) {
 			synctest.Wait()
 
 			tb.remakeParent(admin)
-			next := tb.mustLock(tb.mutex(tb.connect()), zklock.NewOwner("next"))
+			next := tb.mustLock(tb.mutex(tb.connect()))
 			looks := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpGetData, node))
 			repairs.Release()
 			select {
@@ -125,7 +125,7 @@ func TestAForeignNodeOfTheSameNumberIsNotTakenForOursInTheFirstList(t *testing.T
 	onServer(t, func(tb *serverTest) {
 		admin, conn := tb.makeParent(), tb.connectOrdinary(ordinary{})
 		lists := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpGetChildren2, ""))
-		waiter := startLock(context.Background(), tb.mutex(conn), zklock.NewOwner("owner"))
+		waiter := startLock(context.Background(), tb.mutex(conn))
 		<-lists.Hit()
 		tb.delete(admin, tb.nodeAt(0))
 		tb.remakeParent(admin)
@@ -163,7 +163,7 @@ func TestAContenderWhoseSessionEndsBeforeItIsProvedQueuesAgain(t *testing.T) {
 		tb.makeParent()
 		id := conn.SessionID()
 		created := tb.srv.HoldReply(createRequestOf(id))
-		waiter := startLock(context.Background(), tb.mutex(conn), nil)
+		waiter := startLock(context.Background(), tb.mutex(conn))
 		<-created.Hit()
 		time.Sleep(2 * maxRoundTrip) // until the create is too old to prove a lease
 		proof := tb.srv.Hold(requestOf(id, jute.OpMulti, ""))
@@ -194,7 +194,7 @@ func TestTheErrorOfAWaiterNamesWhatIsWrongWithTheServer(t *testing.T) {
 			fault: (*zkserver.Server).Hold, requestOf: createRequestOf},
 	} {
 		onServerCase(t, c.what, func(tb *serverTest) {
-			holder := tb.mustLock(tb.mutex(tb.connect()), nil)
+			holder := tb.mustLock(tb.mutex(tb.connect()))
 			conn := tb.connect()
 			if !c.ours {
 				conn = tb.connectOrdinary(ordinary{wrap: withoutWatchRace})
@@ -202,7 +202,7 @@ func TestTheErrorOfAWaiterNamesWhatIsWrongWithTheServer(t *testing.T) {
 			m := tb.mutex(conn)
 			id := conn.SessionID()
 			trouble := c.fault(tb.srv, c.requestOf(id)).Every() // that of a handshake is met when the client is cut off
-			waiter := startLock(tb.within(patience), m, nil)
+			waiter := startLock(tb.within(patience), m)
 			time.Sleep(time.Second) // until it waits
 			if c.cutOff {
 				tb.srv.Cut(id)
@@ -223,7 +223,7 @@ func TestTheErrorOfAWaiterNamesNoTroubleOfEarlierCalls(t *testing.T) {
 		m := tb.mutex(conn)
 		tb.srv.LoseReply(createRequestOf(conn.SessionID()))
 		tb.lockAndUnlock(m) // the second try
-		holder := tb.mustLock(tb.mutex(tb.connect()), nil)
+		holder := tb.mustLock(tb.mutex(tb.connect()))
 		time.Sleep(time.Minute)
 		_, err := m.Lock(tb.within(time.Second), nil)
 		require.EqualError(tb, err, "zklock: lock /lock, after 1s: context deadline exceeded")
@@ -242,7 +242,7 @@ func TestAWaiterBehindTwoIsProved(t *testing.T) {
 		for _, before := range []int{2, 3} {
 			var others []<-chan lockResult
 			for range before {
-				others = append(others, startLock(context.Background(), tb.mutex(tb.connect()), nil))
+				others = append(others, startLock(context.Background(), tb.mutex(tb.connect())))
 				tb.settle()
 			}
 			waiter := tb.startBlockedWaiter(tb.countedMutex())
@@ -346,14 +346,14 @@ func TestDeletesThatAreRefusedBackOff(t *testing.T) {
 			tap := new(wiretap.Tap)
 			conn := tb.connectOrdinary(ordinary{wrap: tapped(tap)})
 			m := tb.mutex(conn)
-			holder := tb.mustLock(m, nil)
+			holder := tb.mustLock(m)
 			for range 2 {
 				tb.srv.Fail(jute.ErrNoAuth, requestOf(conn.SessionID(), jute.OpDelete, ""))
 			}
 			require.NoError(tb, holder.Unlock(context.Background()), "the reason may pass")
 
-			holder = tb.mustLock(m, nil)
-			_, giveUp := tb.startWaiterThatMayGiveUp(tb.mutex(conn), nil)
+			holder = tb.mustLock(m)
+			_, giveUp := tb.startWaiterThatMayGiveUp(tb.mutex(conn))
 			refused := tb.srv.Fail(code, requestOf(conn.SessionID(), jute.OpDelete, "")).Every()
 			giveUp()
 			require.ErrorIs(tb, holder.Unlock(tb.within(time.Second)), want)
