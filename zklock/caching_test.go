@@ -122,8 +122,8 @@ func TestTryLockBesideAProcessThatCaches(t *testing.T) {
 				if caches {
 					options = append(options, zklock.WithCaching(10*c.every))
 				}
-				ours := tb.mutex(tb.connectOrdinary(ordinary{wrap: distant(4 * time.Millisecond)}), options...)
-				other := tb.mutex(tb.connectOrdinary(ordinary{wrap: distant(2 * time.Millisecond)}))
+				ours := tb.mutex(tb.connectOrdinaryWith(ordinary{wrap: distant(4 * time.Millisecond)}), options...)
+				other := tb.mutex(tb.connectOrdinaryWith(ordinary{wrap: distant(2 * time.Millisecond)}))
 				ctx, stop := context.WithCancel(context.Background())
 				ended := inBackground(func() error {
 					for ctx.Err() == nil {
@@ -166,8 +166,8 @@ func TestAnotherContenderTakesACachedNodeAway(t *testing.T) {
 	} {
 		onServerCase(t, name, func(tb *serverTest) {
 			tb.makeParent()
-			ours := tb.mutex(tb.connectOrdinary(far), cacheAlways...)
-			stranger := open(tb.connectOrdinary(far))
+			ours := tb.mutex(tb.connectOrdinaryWith(far), cacheAlways...)
+			stranger := open(tb.connectOrdinaryWith(far))
 			require.NoError(tb, stranger.Lock()) // the first time it reads more
 			require.NoError(tb, stranger.Unlock())
 

@@ -110,7 +110,7 @@ func farEpoch(nc net.Conn) net.Conn {
 // Lock fails if a token has no room for a zxid of a list or of a read: it would be lower than an earlier token.
 func TestAZxidThatATokenHasNoRoomForIsAnError(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
-		far := func() *zklock.Mutex { return tb.mutex(tb.connectOrdinary(ordinary{wrap: farEpoch})) }
+		far := func() *zklock.Mutex { return tb.mutex(tb.connectOrdinaryWith(ordinary{wrap: farEpoch})) }
 		require.ErrorContains(tb, testenv.Err(far().Lock(context.Background(), nil)), "a token has room for 53 bits")
 		holder := tb.mustLock(tb.mutex(tb.connect()))
 		waiter := startQueuedWaiter(far())
@@ -135,7 +135,7 @@ func TestAnErrorThatTheClientKnowsByItsNumberIsNamed(t *testing.T) {
 // Unlock returns ErrLost if the node is gone, although the client has dropped the delete before it was sent.
 func TestUnlockReturnsErrLostThoughItsDeleteWasDropped(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
-		admin, conn := tb.connect(), tb.connectOrdinary(ordinary{})
+		admin, conn := tb.connect(), tb.connectOrdinary()
 		id := conn.SessionID()
 		holder := tb.mustLock(tb.mutex(conn))
 		away := tb.srv.LoseRequest(requestOf(id, jute.OpConnect, "")).Every() // every server closes the connection
@@ -153,7 +153,7 @@ func TestUnlockReturnsErrLostThoughItsDeleteWasDropped(t *testing.T) {
 func TestATokenIsReadIfAnotherHasQueuedBeforeTheList(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		tb.makeParent() // or the first makes it, and lists nothing
-		conn := tb.connectOrdinary(ordinary{})
+		conn := tb.connectOrdinary()
 		list := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpGetChildren2, lockPath))
 		first := startLock(context.Background(), tb.mutex(conn))
 		<-list.Hit()

@@ -76,7 +76,7 @@ func withClient(t *testing.T, play func(tb *serverTest, conn *zk.Conn)) {
 
 // withOrdinaryClient is onServer with an ordinary client.
 func withOrdinaryClient(t *testing.T, play func(tb *serverTest, conn *zk.Conn)) {
-	onServer(t, func(tb *serverTest) { play(tb, tb.connectOrdinary(ordinary{})) })
+	onServer(t, func(tb *serverTest) { play(tb, tb.connectOrdinary()) })
 }
 
 // withEachClient is onServer twice: the clients that tb opens are first zkconn.Connect's, and then ordinary ones.
@@ -122,7 +122,10 @@ type ordinary struct {
 }
 
 // connectOrdinary opens an ordinary client, and returns when it is at rest. It is closed when the test ends.
-func (tb *serverTest) connectOrdinary(o ordinary) *zk.Conn {
+func (tb *serverTest) connectOrdinary() *zk.Conn { return tb.connectOrdinaryWith(ordinary{}) }
+
+// connectOrdinaryWith is connectOrdinary with options.
+func (tb *serverTest) connectOrdinaryWith(o ordinary) *zk.Conn {
 	if o.sessionTimeout == 0 {
 		o.sessionTimeout = sessionTimeout
 	}
@@ -146,7 +149,7 @@ func (tb *serverTest) connectOrdinary(o ordinary) *zk.Conn {
 
 // ordinaryClient is connectWith for an ordinary client.
 func ordinaryClient(tb *serverTest, o ensemble.Options) *zk.Conn {
-	return tb.connectOrdinary(ordinary{buffer: o.Buffer, wrap: func(nc net.Conn) net.Conn {
+	return tb.connectOrdinaryWith(ordinary{buffer: o.Buffer, wrap: func(nc net.Conn) net.Conn {
 		if o.Wrap != nil {
 			nc = o.Wrap(nc)
 		}

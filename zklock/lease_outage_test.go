@@ -45,7 +45,7 @@ func TestLostClosesAtValidUntil(t *testing.T) {
 	play := func(grant string, roundTrip, before, ageAtSilence time.Duration) {
 		name := fmt.Sprintf("%s, %v away, after %v, silence at the age of %v", grant, roundTrip, before, ageAtSilence)
 		onServerCase(t, name, func(tb *serverTest) {
-			conn := tb.connectOrdinary(ordinary{wrap: distant(roundTrip)})
+			conn := tb.connectOrdinaryWith(ordinary{wrap: distant(roundTrip)})
 			holder := grants[grant](tb, tb.mutex(conn, cacheAlways...), before)
 			began, last := time.Now(), holder.ValidUntil()
 			for ; time.Since(began) < ageAtSilence; time.Sleep(sessionTimeout / 100) {
@@ -90,7 +90,7 @@ func outlasts(t *testing.T, connect bool, age, outage float64) (kept bool) {
 	part := func(f float64) time.Duration { return time.Duration(f * float64(sessionTimeout)) }
 	onServer(t, func(tb *serverTest) {
 		tb.makeParent()
-		conn := tb.connectOrdinary(ordinary{wrap: withoutWatchRace})
+		conn := tb.connectOrdinaryWith(ordinary{wrap: withoutWatchRace})
 		if connect {
 			conn = tb.connect()
 		}

@@ -137,7 +137,7 @@ func TestALateContenderHasTheLockAfterThreeRoundTrips(t *testing.T) {
 	for name, before := range map[string]int{"behind one": 1, "behind two": 2} {
 		onServerCase(t, name, func(tb *serverTest) {
 			holders := tb.startQueuedClients(before)
-			m := tb.mutex(tb.connectOrdinary(ordinary{wrap: distant(roundTrip)}))
+			m := tb.mutex(tb.connectOrdinaryWith(ordinary{wrap: distant(roundTrip)}))
 			began := time.Now()
 			late := startLock(context.Background(), m)
 			time.Sleep(roundTrip * 3 / 2) // the server has answered the list, and gets the reads when the client has it
@@ -330,7 +330,7 @@ func TestLockSaysThatTheServerIsTooFarAway(t *testing.T) {
 			if c.given == 0 {
 				_, m = tb.connectFor(ms(c.session), threeServers, line.Dial)
 			} else {
-				conn := tb.connectOrdinary(ordinary{sessionTimeout: ms(c.session), wrap: far})
+				conn := tb.connectOrdinaryWith(ordinary{sessionTimeout: ms(c.session), wrap: far})
 				m = tb.mutex(conn, zklock.WithSessionTimeout(ms(c.given)))
 			}
 
@@ -352,7 +352,7 @@ func TestLockSaysThatTheServerIsTooFarAway(t *testing.T) {
 func TestAContenderThatIsFirstReturnsWhenItsClientIsClosed(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		tb.makeParent()
-		conn := tb.connectOrdinary(ordinary{wrap: distant(time.Second)})
+		conn := tb.connectOrdinaryWith(ordinary{wrap: distant(time.Second)})
 		waiter := startQueuedWaiter(tb.mutex(conn))
 		time.Sleep(3 * time.Second) // its node is there
 		conn.Close()
@@ -367,7 +367,7 @@ func TestRequestsInFrontOfAProofAreNotAFarServer(t *testing.T) {
 	for _, others := range []int{25, 200} {
 		onServerCase(t, fmt.Sprint(others), func(tb *serverTest) {
 			tb.makeParent()
-			conn := tb.connectOrdinary(ordinary{
+			conn := tb.connectOrdinaryWith(ordinary{
 				sessionTimeout: 40 * time.Second, // the client must not give up
 				wrap:           narrow(128, 40*time.Millisecond),
 			})
@@ -404,7 +404,7 @@ func TestALeaseOutlastsSlowAnswers(t *testing.T) {
 	} {
 		onServerCase(t, fmt.Sprintf("%v, a create %v", c.roundTrip, c.late), func(tb *serverTest) {
 			tb.makeParent()
-			conn := tb.connectOrdinary(ordinary{wrap: distant(c.roundTrip)})
+			conn := tb.connectOrdinaryWith(ordinary{wrap: distant(c.roundTrip)})
 			if c.late > 0 {
 				reply := tb.srv.HoldReply(createRequestOf(conn.SessionID()))
 				time.AfterFunc(c.late, reply.Release)
@@ -428,7 +428,7 @@ func proofRequestOf(session int64) func(zkserver.Request) bool {
 func TestLockOutlastsProofsThatAreRefusedNowAndThen(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		holder := tb.mustLock(tb.mutex(tb.connect()))
-		conn := tb.connectOrdinary(ordinary{})
+		conn := tb.connectOrdinary()
 		waiter := startWaiter(tb.mutex(conn))
 		id := conn.SessionID()
 		refused := tb.srv.Fail(zkserver.CodeUnimplemented, proofRequestOf(id)).Every()
@@ -459,7 +459,7 @@ func TestLockOutlastsProofsThatAreRefusedNowAndThen(t *testing.T) {
 // relies on the same watch, and looks for itself, although its own node has events.
 func TestAWaiterIsLetInThoughItsWatchesAreThrottledOnce(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
-		for what, conn := range map[string]*zk.Conn{"an ordinary client": tb.connectOrdinary(ordinary{}), "Connect's": tb.connect()} {
+		for what, conn := range map[string]*zk.Conn{"an ordinary client": tb.connectOrdinary(), "Connect's": tb.connect()} {
 			first := tb.mustLock(tb.mutex(tb.connect()))
 			second := startQueuedWaiter(tb.mutex(tb.connect()))
 			ours := tb.mutex(conn)

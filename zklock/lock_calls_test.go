@@ -108,7 +108,7 @@ func TestALeaseEndsForWhateverReason(t *testing.T) {
 		{what: "its client was closed", cause: zk.ErrClosing, end: func(_ *serverTest, conn *zk.Conn, _ *zklock.Lease) { conn.Close() }},
 	} {
 		onServerCase(t, c.what, func(tb *serverTest) {
-			conn := tb.connectOrdinary(ordinary{})
+			conn := tb.connectOrdinary()
 			if c.ours {
 				conn = tb.connect()
 			}
@@ -227,7 +227,7 @@ func TestShutdownReturnsWhenTheNodeOfAContenderThatGaveUpHasGone(t *testing.T) {
 	} {
 		onServerCase(t, what, func(tb *serverTest) {
 			tb.makeParent()
-			conn := tb.connectOrdinary(ordinary{})
+			conn := tb.connectOrdinary()
 			m := tb.mutex(conn)
 			if op == jute.OpMulti {
 				tb.lockAndUnlock(m) // and its next create is a multi
@@ -417,7 +417,7 @@ func TestTheLogHasOneLineForWhatCannotBeAnError(t *testing.T) {
 		before := zk.DefaultLogger
 		zk.DefaultLogger = log.New(ofZK, "", 0)
 		tb.Cleanup(func() { zk.DefaultLogger = before })
-		ordinaryConn := tb.connectOrdinary(ordinary{})
+		ordinaryConn := tb.connectOrdinary()
 		conn := testenv.Must(zkconn.Connect(context.Background(), threeServers, sessionTimeout, zkconn.WithDialer(tb.srv.Dial),
 			zkconn.WithLogger(slog.New(slog.NewTextHandler(ofConnect, nil)))))(tb)
 		for range 2 {
@@ -457,7 +457,7 @@ func TestTheLogHasOneLineForWhatCannotBeAnError(t *testing.T) {
 func TestStatsCountWhatHappens(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		tb.makeParent()
-		conn := tb.connectOrdinary(ordinary{})
+		conn := tb.connectOrdinary()
 		m := tb.mutex(conn, zklock.WithHandOver(16, time.Hour))
 		require.Zero(tb, m.Stats())
 		shows := func(want zklock.Stats) { // asserts what Stats returns, and that it allocates nothing

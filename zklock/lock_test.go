@@ -242,7 +242,7 @@ func TestTryLockBesideALockOfItsOwner(t *testing.T) {
 		{lockFirst: true, held: true}, {held: true}, {lockFirst: true}, {},
 	} {
 		onServerCase(t, fmt.Sprintf("Lock first: %v; held: %v", c.lockFirst, c.held), func(tb *serverTest) {
-			conn := tb.connectOrdinary(ordinary{})
+			conn := tb.connectOrdinary()
 			m, owner := tb.mutex(conn), zklock.NewOwner("owner")
 			tb.create(conn, lockPath, "", zk.FlagPersistent)
 			var holder *zklock.Lease
@@ -309,7 +309,7 @@ func TestTryLockBesideALockOfItsOwner(t *testing.T) {
 func TestWhatAnOptionWasGivenMayBeChangedAfterNew(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		data, acl := []byte("the first words"), zk.WorldACL(zk.PermAll)
-		m := tb.mutex(tb.connectOrdinary(ordinary{}), zklock.WithData(data), zklock.WithACL(acl))
+		m := tb.mutex(tb.connectOrdinary(), zklock.WithData(data), zklock.WithACL(acl))
 		holder := startLock(context.Background(), m)
 		copy(data, "CHANGED") // while the node is made
 		acl[0].Perms = zk.PermAll &^ zk.PermAdmin

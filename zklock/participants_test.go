@@ -71,7 +71,7 @@ func TestAParticipantThatLeavesMeanwhileIsNotShown(t *testing.T) {
 	withEachClient(t, func(tb *serverTest) {
 		holder := tb.mustLock(tb.mutex(tb.connect()))
 		m := tb.mutex(tb.connect())
-		held := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpGetData })
+		held := tb.srv.Hold(zkserver.On(jute.OpGetData, ""))
 		done := inBackground(func() error {
 			all, err := m.Participants(tb.Context())
 			require.Empty(tb, all, "a participant is shown that has left")
@@ -214,7 +214,7 @@ func TestBadArgumentsAreRefusedAtOnce(t *testing.T) {
 func TestRevokeTakesTheNodeOfAParticipantExactlyAsItIs(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		tap := new(wiretap.Tap)
-		conn := tb.connectOrdinary(ordinary{wrap: tapped(tap)})
+		conn := tb.connectOrdinaryWith(ordinary{wrap: tapped(tap)})
 		holder := tb.mustLock(tb.mutex(tb.connect()))
 		m := tb.mutex(conn)
 		name := path.Base(holder.Node())
@@ -241,7 +241,7 @@ func TestRevokeTakesTheNodeOfAParticipantExactlyAsItIs(t *testing.T) {
 func TestRevokeStopsWhenItsCtxEnds(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		holder := tb.mustLock(tb.mutex(tb.connect()))
-		conn := tb.connectOrdinary(ordinary{})
+		conn := tb.connectOrdinary()
 		late := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpGetData, ""))
 		ctx, cancel := context.WithCancel(context.Background())
 		asked := inBackground(func() error { return tb.mutex(conn).Revoke(ctx, zklock.Participant{Node: tb.nodeAt(0)}) })

@@ -163,7 +163,7 @@ func TestAnEntryIsGivenUpWhenTheLastOfItsGoroutinesGivesUp(t *testing.T) {
 	const goroutines = 3
 	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 0, 2}, {0, 1}, {2, 1}} { // a goroutine that is not in it stays
 		onServerCase(t, fmt.Sprint(order), func(tb *serverTest) {
-			m, shared := tb.mutex(tb.connectOrdinary(ordinary{})), zklock.NewOwner("shared")
+			m, shared := tb.mutex(tb.connectOrdinary()), zklock.NewOwner("shared")
 			holder := tb.mustLock(tb.mutex(tb.connect()))
 			before := runtime.NumGoroutine()
 			var waiters [goroutines]<-chan lockResult
@@ -209,7 +209,7 @@ func TestAWaiterThatLeavesLetsNobodyIn(t *testing.T) {
 	} {
 		onServerCase(t, what, func(tb *serverTest) {
 			holder := tb.mustLock(tb.mutex(tb.connect()))
-			conn := tb.connectOrdinary(ordinary{})
+			conn := tb.connectOrdinary()
 			m := tb.mutex(conn)
 			ctx, giveUp := context.WithCancel(context.Background())
 			defer giveUp()
@@ -235,7 +235,7 @@ func TestAWaiterThatLeavesLetsNobodyIn(t *testing.T) {
 // library.
 func TestWhatAWaiterThatGaveUpWatchedLetsNobodyIn(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
-		m, admin := tb.mutex(tb.connectOrdinary(ordinary{})), tb.makeParent()
+		m, admin := tb.mutex(tb.connectOrdinary()), tb.makeParent()
 		holder := tb.createForeign(admin)
 		tb.waitAndGiveUp(m)
 		tb.delete(admin, holder)
@@ -293,7 +293,7 @@ func onCrowd(t *testing.T, play func(c *crowd)) {
 			conn := tb.connect()
 			if i == lastOfCrowd { // it misses what happens to its node
 				ofItsNode := fmt.Sprintf("-lock-%010d", lastOfCrowd)
-				conn = tb.connectOrdinary(ordinary{wrap: func(nc net.Conn) net.Conn { return withoutEvents(nc, ofItsNode) }})
+				conn = tb.connectOrdinaryWith(ordinary{wrap: func(nc net.Conn) net.Conn { return withoutEvents(nc, ofItsNode) }})
 			}
 			waiter, giveUp := tb.startWaiterThatMayGiveUp(tb.mutex(conn))
 			time.Sleep(time.Second) // until it waits

@@ -29,7 +29,7 @@ import (
 // deletes the holder's node again, that must not let the waiter in.
 func TestAnUnlockThatIsTriedAgainLetsNobodyInWhoseNodeHasGone(t *testing.T) {
 	withClient(t, func(tb *serverTest, admin *zk.Conn) {
-		conn := tb.connectOrdinary(ordinary{wrap: func(nc net.Conn) net.Conn {
+		conn := tb.connectOrdinaryWith(ordinary{wrap: func(nc net.Conn) net.Conn {
 			return withoutWatchRace(withoutEvents(nc, "-lock-0000000001"))
 		}})
 		m, id := tb.mutex(conn), conn.SessionID()
@@ -58,7 +58,7 @@ func TestAnUnlockThatIsTriedAgainLetsNobodyInWhoseNodeHasGone(t *testing.T) {
 func TestAContenderLooksAtItsNodeBeforeItTakesTheLock(t *testing.T) {
 	for range 20 {
 		onServer(t, func(tb *serverTest) {
-			admin, conn := tb.connect(), tb.connectOrdinary(ordinary{})
+			admin, conn := tb.connect(), tb.connectOrdinary()
 			holder := tb.mustLock(tb.mutex(tb.connect()))
 			waiter := startWaiter(tb.mutex(conn))
 			node := tb.nodeAt(1)
@@ -123,7 +123,7 @@ func TestACallThatIsStoppedSaysThatItsCtxHasEnded(t *testing.T) {
 // The parent is made again before a contender lists the queue. The node of the same number is another contender's then.
 func TestAForeignNodeOfTheSameNumberIsNotTakenForOursInTheFirstList(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
-		admin, conn := tb.makeParent(), tb.connectOrdinary(ordinary{})
+		admin, conn := tb.makeParent(), tb.connectOrdinary()
 		lists := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpGetChildren2, ""))
 		waiter := startLock(context.Background(), tb.mutex(conn))
 		<-lists.Hit()
@@ -145,7 +145,7 @@ func TestAForeignNodeOfTheSameNumberIsNotTakenForOursInTheFirstList(t *testing.T
 // If a lease is over before Lock has returned it, because all servers have been silent, Lock queues again.
 func TestALockWhoseSessionEndsBeforeLockReturnsIsLockedAgain(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
-		conn := tb.connectOrdinary(ordinary{wrap: withoutWatchRace})
+		conn := tb.connectOrdinaryWith(ordinary{wrap: withoutWatchRace})
 		ctx := slowCtx{context.Background(), sync.OnceFunc(func() {
 			time.Sleep(time.Second) // it gets the lock meanwhile
 			silence := tb.srv.Hold(anyRequestOf(conn.SessionID())).Every()
@@ -197,7 +197,7 @@ func TestTheErrorOfAWaiterNamesWhatIsWrongWithTheServer(t *testing.T) {
 			holder := tb.mustLock(tb.mutex(tb.connect()))
 			conn := tb.connect()
 			if !c.ours {
-				conn = tb.connectOrdinary(ordinary{wrap: withoutWatchRace})
+				conn = tb.connectOrdinaryWith(ordinary{wrap: withoutWatchRace})
 			}
 			m := tb.mutex(conn)
 			id := conn.SessionID()
@@ -292,7 +292,7 @@ func TestAttemptsThatGiveUpShareTheirWatches(t *testing.T) {
 	for what, behind := range map[string]int{"of the holder": 1, "of the two before it": 2} {
 		onServerCase(t, what, func(tb *serverTest) {
 			tap := new(wiretap.Tap)
-			m := tb.mutex(tb.connectOrdinary(ordinary{wrap: tapped(tap)}))
+			m := tb.mutex(tb.connectOrdinaryWith(ordinary{wrap: tapped(tap)}))
 			others := tb.startQueuedClients(behind)
 			for range attempts {
 				tb.waitAndGiveUp(m)
@@ -320,7 +320,7 @@ func TestAttemptsThatGiveUpShareTheirWatches(t *testing.T) {
 func TestAttemptsBehindOthersThatComeAndGoLeaveNothing(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		admin := tb.makeParent()
-		m := tb.mutex(tb.connectOrdinary(ordinary{}))
+		m := tb.mutex(tb.connectOrdinary())
 		for range 100 {
 			nodes := []string{tb.createForeign(admin), tb.createForeign(admin)}
 			tb.waitAndGiveUp(m)
@@ -344,7 +344,7 @@ func TestDeletesThatAreRefusedBackOff(t *testing.T) {
 	} {
 		onServerCase(t, fmt.Sprint(code), func(tb *serverTest) {
 			tap := new(wiretap.Tap)
-			conn := tb.connectOrdinary(ordinary{wrap: tapped(tap)})
+			conn := tb.connectOrdinaryWith(ordinary{wrap: tapped(tap)})
 			m := tb.mutex(conn)
 			holder := tb.mustLock(m)
 			for range 2 {

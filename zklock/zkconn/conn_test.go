@@ -316,7 +316,7 @@ func TestFaultTheNextSetWatchesLeavesAChangeOut(t *testing.T) {
 		conn := open(t, servers[:1], zk.WithDialer(srv.Dial))
 		_, _, changed, err := conn.ChildrenW("/")
 		require.NoError(t, err)
-		lost := srv.LoseRequest(func(r zkserver.Request) bool { return r.Op == jute.OpSetWatches })
+		lost := srv.LoseRequest(zkserver.On(jute.OpSetWatches, ""))
 		srv.Cut(conn.SessionID())
 		synctest.Wait() // it waits before it dials again
 		untilDone(t, func() error { return testenv.Err(conn.Create("/a", nil, 0, zk.WorldACL(zk.PermAll))) })

@@ -236,7 +236,7 @@ func TestASilentServerIsLeftOnlyIfThatHelps(t *testing.T) {
 			conns.Of(conn).Within(sessionTimeout) // as another lock does: the shorter time counts
 			session, server, began := conn.SessionID(), conn.Server(), time.Now()
 			own.Store(server)
-			hold := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpGetData })
+			hold := srv.Hold(zkserver.On(jute.OpGetData, ""))
 			answer := bubble.Aside(func() error { _, _, err := conn.Get("/"); return err })
 			<-hold.Hit()
 			conns.Reconnect(conn)
@@ -365,7 +365,7 @@ func TestAClientComesBackAtOnceAfterItsSessionHasExpiredOnce(t *testing.T) {
 func TestAConnectionThatComesAfterConnectHasFailedIsClosed(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		dialed := make(chan net.Conn, 1)
-		handshake := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpConnect })
+		handshake := srv.Hold(zkserver.On(jute.OpConnect, ""))
 		defer handshake.Release()
 		_, err := Connect(within(t, time.Second), servers, sessionTimeout, WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
 			time.Sleep(3 * time.Second) // whatever the timeout is

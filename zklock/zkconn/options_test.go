@@ -154,7 +154,7 @@ func TestConnectFailsIfTheServerRefusesTheCredential(t *testing.T) {
 // The credentials are there before Connect returns, and on each connection, although the first reply is lost.
 func TestTheCredentialsAreThereBeforeConnectReturns(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-		lost := srv.LoseReply(func(r zkserver.Request) bool { return r.Op == jute.OpAuth })
+		lost := srv.LoseReply(zkserver.On(jute.OpAuth, ""))
 		conn := testenv.Must(Connect(within(t, time.Minute), servers, sessionTimeout, WithDialer(srv.Dial),
 			WithAuth("digest", "a:secret"), WithAuth("digest", []byte("b:secret"))))(t)
 		defer conn.Close()
@@ -175,7 +175,7 @@ func TestTheCredentialsAreThereBeforeConnectReturns(t *testing.T) {
 
 func TestConnectEndsWithCtxThoughTheCredentialIsNotAnswered(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-		held := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpAuth })
+		held := srv.Hold(zkserver.On(jute.OpAuth, ""))
 		defer held.Release()
 		_, err := Connect(within(t, time.Second), servers, sessionTimeout, WithDialer(srv.Dial), WithAuth("digest", "a:b"))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
