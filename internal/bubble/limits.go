@@ -52,21 +52,21 @@ func (l Limits) Test(t *testing.T, f func(t *testing.T)) {
 	w.mu.Unlock()
 	defer w.stop()
 	synctest.Test(t, func(t *testing.T) {
-		header := make([]byte, 200)
-		mark := string(inBubble.Find(header[:runtime.Stack(header, false)]))
+		stack := make([]byte, 200) // bytes: the header of this goroutine has the number of the bubble
+		mark := string(inBubble.Find(stack[:runtime.Stack(stack, false)]))
 		w.mark.Store(&mark)
 		time.AfterFunc(l.Virtual, func() { w.end("waits for something that has not happened in %v of virtual time", l.Virtual) })
 		f(t)
 	})
 }
 
-const looks = 12 // how many times a watch looks in the time of Limits.Idle
+const looks = 12 // of a watch in the time Limits.Idle
 
 // A watch looks from outside of a bubble at what goes on in it.
 type watch struct {
 	limits Limits
 	name   string
-	mark   atomic.Pointer[string] // the end of the header of the bubble's goroutines in a stack
+	mark   atomic.Pointer[string] // with which the first line of the stack of each goroutine of the bubble ends
 
 	mu       sync.Mutex // guards what follows
 	over     bool
@@ -93,14 +93,14 @@ func (w *watch) look() {
 		return
 	}
 	now := ProcessorTime()
-	blocks := w.goroutines()
+	stacks := w.goroutines()
 	switch {
-	case len(blocks) == 0, slices.ContainsFunc(blocks, canRun): // without goroutines it has not begun, or has just ended
+	case len(stacks) == 0, slices.ContainsFunc(stacks, canRun): // without goroutines it has not begun, or has just ended
 		w.stuck, w.inSystem = 0, 0
 		// A look that comes late, because the machine was suspended, counts as one in time.
 		most := time.Duration(runtime.GOMAXPROCS(0)) * w.limits.Idle / looks
 		w.used += min(now-w.lastTime, most) / time.Duration(bubbles.Load())
-	case slices.ContainsFunc(blocks, waitsForSystem):
+	case slices.ContainsFunc(stacks, waitsForSystem):
 		w.stuck, w.inSystem = 0, w.inSystem+1
 	default:
 		w.stuck++
@@ -117,6 +117,7 @@ func (w *watch) look() {
 	w.next.Reset(w.limits.Idle / looks)
 }
 
+// end ends the process with a panic, which says what each goroutine of the bubble does.
 func (w *watch) end(format string, args ...any) {
 	doing := ""
 	if w.limits.Doing != nil {
@@ -128,17 +129,17 @@ func (w *watch) end(format string, args ...any) {
 var inBubble = regexp.MustCompile(`, synctest bubble \d+\]:`)
 
 // goroutines returns the stacks of the bubble's goroutines, of one moment.
-func (w *watch) goroutines() (blocks []string) {
+func (w *watch) goroutines() (stacks []string) {
 	mark := w.mark.Load()
 	if mark == nil {
 		return nil
 	}
-	for block := range strings.SplitSeq(strings.TrimSpace(Stacks()), "\n\n") {
-		if header, _, _ := strings.Cut(block, "\n"); strings.HasSuffix(header, *mark) {
-			blocks = append(blocks, block)
+	for stack := range strings.SplitSeq(strings.TrimSpace(Stacks()), "\n\n") {
+		if header, _, _ := strings.Cut(stack, "\n"); strings.HasSuffix(header, *mark) {
+			stacks = append(stacks, stack)
 		}
 	}
-	return blocks
+	return stacks
 }
 
 // Stacks returns the stacks of all goroutines, of one moment: none runs while they are read.
@@ -152,11 +153,11 @@ func Stacks() string {
 }
 
 // canRun reports whether a goroutine runs, or waits for the processor or the runtime alone.
-func canRun(block string) bool {
+func canRun(stack string) bool {
 	waits := []string{"chan ", "select", "sync.", "synctest.", "sleep", "coroutine", "semacquire"}
-	return !waitsForSystem(block) && !slices.ContainsFunc(waits, func(s string) bool { return strings.Contains(block, " ["+s) })
+	return !waitsForSystem(stack) && !slices.ContainsFunc(waits, func(s string) bool { return strings.Contains(stack, " ["+s) })
 }
 
-func waitsForSystem(block string) bool {
-	return strings.Contains(block, " [syscall") || strings.Contains(block, " [IO wait")
+func waitsForSystem(stack string) bool {
+	return strings.Contains(stack, " [syscall") || strings.Contains(stack, " [IO wait")
 }

@@ -14,41 +14,36 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// The assertions of a case say in both languages what has happened and what to do; below comes what else was found.
+// The assertions of a case say in both languages what has happened and what to do; below comes what else was found. Where
+// the case has failed is a part of the Failure, so none of them calls Helper.
 
 func (c *Case) Failf(format string, args ...any) {
-	c.Helper()
 	c.failed("", i18n.Textf(format, args...))
 }
 
 func (c *Case) NoError(err error, format string, args ...any) {
-	c.Helper()
 	if err != nil {
 		c.failed(i18n.TextOf(err), i18n.Textf(format, args...))
 	}
 }
 
 func (c *Case) HasError(err error, format string, args ...any) {
-	c.Helper()
 	c.True(err != nil, format, args...)
 }
 
 func (c *Case) ErrorIs(err, wanted error, format string, args ...any) {
-	c.Helper()
 	if !errors.Is(err, wanted) {
 		c.failed(i18n.Textf("the error must wrap %q, and is %s", wanted.Error(), quoted(err)), i18n.Textf(format, args...))
 	}
 }
 
 func (c *Case) NotErrorIs(err, other error, format string, args ...any) {
-	c.Helper()
 	if errors.Is(err, other) {
 		c.failed(i18n.Textf("the error must not wrap %q, and is %s", other.Error(), quoted(err)), i18n.Textf(format, args...))
 	}
 }
 
 func (c *Case) ErrorContains(err error, part, format string, args ...any) {
-	c.Helper()
 	if err == nil || !strings.Contains(err.Error(), part) {
 		c.failed(i18n.Textf("the error must have %q in it, and is %s", part, quoted(err)), i18n.Textf(format, args...))
 	}
@@ -62,44 +57,37 @@ func quoted(err error) any {
 }
 
 func (c *Case) True(is bool, format string, args ...any) {
-	c.Helper()
 	if !is {
 		c.Failf(format, args...)
 	}
 }
 
 func (c *Case) False(is bool, format string, args ...any) {
-	c.Helper()
 	c.True(!is, format, args...)
 }
 
 func (c *Case) Equal(want, got any, format string, args ...any) {
-	c.Helper()
 	if !assert.ObjectsAreEqualValues(want, got) {
 		c.failed(i18n.Textf("expected: %v, actual: %v", want, got), i18n.Textf(format, args...))
 	}
 }
 
 func (c *Case) Len(list any, n int, format string, args ...any) {
-	c.Helper()
 	if is := reflect.ValueOf(list).Len(); is != n {
 		c.failed(i18n.Textf("there are %d, and must be %d: %v", is, n, list), i18n.Textf(format, args...))
 	}
 }
 
 func (c *Case) Empty(list any, format string, args ...any) {
-	c.Helper()
 	c.Len(list, 0, format, args...)
 }
 
 func (c *Case) NotEmpty(list any, format string, args ...any) {
-	c.Helper()
 	c.True(reflect.ValueOf(list).Len() > 0, format, args...)
 }
 
 // Has fails unless all of some nodes are in a list.
 func (c *Case) Has(list, some []string, format string, args ...any) {
-	c.Helper()
 	for _, node := range some {
 		if !slices.Contains(list, node) {
 			c.failed(i18n.Textf("%s is not among %v", node, list), i18n.Textf(format, args...))
@@ -109,12 +97,11 @@ func (c *Case) Has(list, some []string, format string, args ...any) {
 
 // failed keeps a message, with what was found below it, for the process that has asked, and ends the case.
 func (c *Case) failed(found, message i18n.Text) {
-	c.Helper()
 	if found.String() != "" {
 		message = i18n.Join([]i18n.Text{message, found}, "\n    ")
 	}
 	f := Failure{message, callersOfCase()}
-	self.note(f)
+	self.addFailure(f)
 	c.T.Error(f.String())
 	c.FailNow()
 }

@@ -12,7 +12,8 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// A Case is a case in the process that runs it. What it says of a failure goes to the process that has asked for it.
+// A Case is a case in the process that runs it. What it says of a failure goes to the process that has asked for it, by
+// way of self, the watchdog. In a process that nobody watches, self is nil, and a Case is a plain test.
 type Case struct {
 	*testing.T
 	Asked string // the name by which it was asked for
@@ -37,11 +38,11 @@ func (c *Case) Step() {
 	}
 }
 
-// Errorf, Fatalf, Fatal and Skip keep the words for the caller.
+// Errorf, Fatalf and Skip keep the words for the process that has asked for the case.
 func (c *Case) Errorf(message string, args ...any) {
 	c.Helper()
 	f := Plain(fmt.Sprintf(message, args...))
-	self.note(f)
+	self.addFailure(f)
 	c.T.Error(f.String())
 }
 
@@ -51,18 +52,9 @@ func (c *Case) Fatalf(message string, args ...any) {
 	c.FailNow()
 }
 
-func (c *Case) Fatal(args ...any) {
-	c.Helper()
-	c.Fatalf("%s", fmt.Sprint(args...))
-}
-
 func (c *Case) Skip(args ...any) {
 	c.Helper()
-	if self != nil {
-		self.mu.Lock()
-		self.skip = fmt.Sprint(args...)
-		self.mu.Unlock()
-	}
+	self.change(func() { self.skip = fmt.Sprint(args...) })
 	c.T.Skip(args...)
 }
 
@@ -72,12 +64,10 @@ func (c *Case) Fail(words i18n.Text, trace string) {
 	if self == nil {
 		c.T.Fatal(words.In(i18n.Of("")))
 	}
-	self.mu.Lock()
-	self.trace = trace
-	self.mu.Unlock()
-	self.note(Failure{Text: words})
+	self.change(func() { self.trace = trace })
+	self.addFailure(Failure{Text: words})
 	c.T.Fail()
-	self.left(true)
+	self.caseReturned(true)
 }
 
 // Observe reports every request that reaches the server to the watchdog. Call it in the server's bubble, at first.
@@ -109,40 +99,30 @@ func (c *Case) Bound(most time.Duration) (stop func() bool) {
 
 // Does notes that an operation of the lock is under way, until done is called: the watchdog names it.
 func (c *Case) Does(what string) (done func()) {
-	if self == nil {
-		return func() {}
-	}
-	self.mu.Lock()
-	defer self.mu.Unlock()
-	self.doing = append(self.doing, what)
+	self.change(func() { self.doing = append(self.doing, what) })
 	return func() {
-		self.mu.Lock()
-		defer self.mu.Unlock()
-		if i := slices.Index(self.doing, what); i >= 0 {
-			self.doing = slices.Delete(self.doing, i, i+1)
-		}
+		self.change(func() {
+			if i := slices.Index(self.doing, what); i >= 0 {
+				self.doing = slices.Delete(self.doing, i, i+1)
+			}
+		})
 	}
 }
 
 // Left reports to the watchdog that the case is over, as far as its own function goes. If it has
 // failed the process ends here: what hangs would keep the bubble from ending.
-func (c *Case) Left() { self.left(c.Failed()) }
+func (c *Case) Left() { self.caseReturned(c.Failed()) }
 
 // Over ends the process of a case that has passed and whose goroutines do not end.
-func (c *Case) Over() { self.end(true, true) }
+func (c *Case) Over() { self.caseEnded(true, isOver) }
 
 // Again has the case run again, in a new process, in which About is this text. This run of it is over.
-func (c *Case) Again(about string) {
-	self.mu.Lock()
-	defer self.mu.Unlock()
-	self.again = about
-}
+func (c *Case) Again(about string) { self.change(func() { self.again = about }) }
 
 // First reports whether the process has run no case before.
-func (c *Case) First() bool {
-	self.mu.Lock()
-	defer self.mu.Unlock()
-	return self.cases == 1
+func (c *Case) First() (isFirst bool) {
+	self.change(func() { isFirst = self.cases == 1 })
+	return isFirst
 }
 
 // Plain returns the failure of an assertion of testify: the message comes before testify's own words, in English.

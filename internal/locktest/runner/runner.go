@@ -5,6 +5,7 @@ package runner
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -27,22 +28,23 @@ import (
 // A Judge has the cases of one test run by another process, the worker. That is the same test binary, started again for
 // the same test. The next case after one that fails gets a new process. Cases that pass share one.
 //
-// The process takes one request after the other from its standard input and writes reports to its standard output, each
+// The worker takes one request after the other from its standard input and writes reports to its standard output, each
 // on a line of its own that begins with a mark. Whatever else it prints belongs to the lock.
 type Judge struct {
 	t      *testing.T
+	inside bool          // the cases run in this process, and not in a worker
+	run    func(c *Case) // runs a case in this process
 	start  func() (*worker, error)
-	run    func(c *Case)
 	worker *worker // nil: none runs
 	asked  int     // how many cases worker has been asked for
-	inside bool    // cases run in this process
 	stuck  int     // cases in a row that did not end; after the first such case it is never less than 1
 }
 
+// A request asks the worker for a case.
 type request struct {
 	Case  string // its name
 	About string // see Case.About
-	Stuck int    // index in limitsAfterStuck
+	Stuck int    // how strict the watchdog is: the index in limitsAfterStuck
 }
 
 // A report is a message of the worker on its case. The last one of a case has Ended set, unless the process has ended.
@@ -59,33 +61,63 @@ type report struct {
 	Trace    string // of a failure; see Case.Fail
 }
 
+// A Failure is what a case says of itself when it fails.
+type Failure struct {
+	i18n.Text
+	Place string // in the case's code, for its authors: "cases.go:99 < world.go:12"
+}
+
+func (f Failure) String() string { return f.In(i18n.Of("")) + inBrackets(f.Place) }
+
+func inBrackets(place string) string {
+	if place == "" {
+		return ""
+	}
+	return " (" + place + ")"
+}
+
+// A Verdict is how a case has ended.
+type Verdict struct {
+	Case    string
+	Words   i18n.Text // of its failure; empty if it has not failed
+	Place   string    // of its first failure, in the case's code
+	Skipped string
+	Printed string // by the lock
+	Stuck   bool   // the case did not end, so the process was ended
+	// Trace is the schedule that has failed, as an address of the lab; "" if the case has no such schedule. See Case.Fail.
+	Trace string
+	again string // if the case is to run again, what About returns in the new process
+}
+
+func (v Verdict) Failed() bool { return v.Words.String() != "" }
+
+// In returns the words of a failure and their place, for a reader of the case's code.
+func (v Verdict) In(l i18n.Language) string { return v.Words.In(l) + inBrackets(v.Place) }
+
 const (
-	workerVariable = "LOCKTEST_WORKER" // "token number name": which call of a suite the process is for
-	mark           = "locktest-report "
+	// workerVariable is the environment variable of a worker. It has the token that the reports begin with, and for which
+	// call of New the worker is: the call's number in its test, and the test's name.
+	workerVariable = "LOCKTEST_WORKER"
+
+	mark = "locktest-report "
 	// silence is how long a process may say nothing at all: its watchdog reports once a second.
 	silence = 2 * time.Minute
 )
 
 var here = flag.Bool("locktest.here", false, "run the cases in this process, for a debugger: a lock that hangs or panics ends the test")
 
+// calls are the numbers of calls of New, by test.
 var calls = struct {
 	sync.Mutex
-	n map[*testing.T]int // of suites, by test
+	n map[*testing.T]int
 }{n: make(map[*testing.T]int)}
 
-// New makes the judge of the cases that run carries out. In the process that runs the cases it
-// returns nil once all have been asked for, or if it is there for another call of New in the same
-// test. The test must therefore come to this call again when it is called again.
+// New makes the judge of the cases that run carries out. In a worker it runs the cases that it is asked for, and ends
+// the process, or it returns nil if the worker is for another call of New in the same test. The test must therefore
+// come to this call again when it is called again.
 func New(t *testing.T, run func(c *Case)) *Judge {
 	t.Helper()
 	calls.Lock()
-	if calls.n[t] == 0 {
-		t.Cleanup(func() {
-			calls.Lock()
-			defer calls.Unlock()
-			delete(calls.n, t)
-		})
-	}
 	calls.n[t]++
 	suite := fmt.Sprintf("%d %s", calls.n[t], t.Name())
 	calls.Unlock()
@@ -104,6 +136,12 @@ func New(t *testing.T, run func(c *Case)) *Judge {
 	j.inside = *here || testing.CoverMode() != "" || testenv.Elsewhere()
 	t.Cleanup(j.Close)
 	return j
+}
+
+// Remote returns the judge of a test function of another test binary. No lock can end this judge, because the lock is
+// in another process. If the test calls New more than once, the first call must be that for the wanted cases.
+func Remote(test string, l Launcher) *Judge {
+	return &Judge{start: func() (*worker, error) { return startWorker(test, "1 "+test, l) }}
 }
 
 func (j *Judge) Run(name string) {
@@ -128,15 +166,17 @@ func (j *Judge) Run(name string) {
 	})
 }
 
-// Ask has one case run, by a new process if need be.
+// mostRuns is how many times a case is run at most. A case may ask to be run again, twice; and a process may end before it
+// begins the case.
+const mostRuns = 5
+
+// Ask has a case run by the worker, a new one if need be, and returns how the case has ended.
 func (j *Judge) Ask(name string) (v Verdict) {
 	r := request{Case: name, Stuck: min(j.stuck, len(limitsAfterStuck)-1)}
 	if j.asked++; j.asked > casesOfWorker {
 		j.Close()
 	}
-	// One round, unless the case asks for another process, or the process ends before it begins the case. Five are enough
-	// for any case: it may ask twice.
-	for range 5 {
+	for range mostRuns {
 		if j.worker == nil {
 			w, err := j.start()
 			if err != nil {
@@ -149,22 +189,21 @@ func (j *Judge) Ask(name string) (v Verdict) {
 		if v.Failed() || v.again != "" || j.worker.ended {
 			j.Close()
 		}
-		if v.again != "" {
-			r.About = v.again
-			continue
+		if hasRun := begun || !v.Failed(); hasRun && v.again == "" {
+			j.countStuck(v.Stuck)
+			break
 		}
-		notBegun := v.Failed() && !begun
-		if notBegun {
-			continue
-		}
-		if v.Stuck {
-			j.stuck++
-		} else {
-			j.stuck = min(j.stuck, 1)
-		}
-		break
+		r.About = cmp.Or(v.again, r.About)
 	}
 	return v
+}
+
+func (j *Judge) countStuck(isStuck bool) {
+	if isStuck {
+		j.stuck++
+	} else {
+		j.stuck = min(j.stuck, 1)
+	}
 }
 
 // casesOfWorker is how many cases a process runs at most: the memory that they leave in use adds up to a limit.
@@ -179,15 +218,24 @@ func (j *Judge) Close() {
 	}
 }
 
+// A Launcher starts the processes of a Judge, and ends them.
+type Launcher struct {
+	// Command prepares a process of the test binary with the arguments, and with the variables added to its environment.
+	Command func(args, env []string) (*exec.Cmd, error)
+	// Started is called with a process that has been started.
+	Started func(cmd *exec.Cmd)
+	// Kill ends a process and all that it has started. It is called at least once for each, also for one that has ended.
+	Kill func(cmd *exec.Cmd)
+}
+
 // A worker is the process that runs the cases, as seen from the other one.
 type worker struct {
 	cmd     *exec.Cmd
 	kill    func(cmd *exec.Cmd)
-	in      io.WriteCloser
-	reports chan report // closed when the process has closed its output
-	printed *outputEnds
+	in      io.WriteCloser // for the requests
+	reports chan report    // closed when the process has closed its output
+	printed *output        // of the lock
 	ended   bool
-	sweep   bool // kill is called after the end, too, for the processes that this one has started
 }
 
 func thisBinary(args, env []string) (*exec.Cmd, error) {
@@ -213,7 +261,8 @@ func startWorker(test, suite string, launch Launcher) (*worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &worker{cmd: cmd, kill: launch.Kill, reports: make(chan report), printed: &outputEnds{over: make(chan struct{})}}
+
+	w := &worker{cmd: cmd, kill: launch.Kill, reports: make(chan report), printed: &output{over: make(chan struct{})}}
 	w.cmd.Stderr = w.printed
 	w.cmd.WaitDelay = 5 * time.Second // a process of its own that the lock has started may hold the pipes
 	if w.in, err = w.cmd.StdinPipe(); err != nil {
@@ -251,21 +300,21 @@ func (w *worker) read(out io.Reader, token string) {
 	}
 }
 
-// ask has a case run. Unless that passes, the process is of no use afterwards.
+// ask has a case run. It reports whether the process has begun the case. Unless the case passes, the process is of no
+// use afterwards.
 func (w *worker) ask(r request) (v Verdict, begun bool) {
 	v.Case = r.Case
 	text, err := json.Marshal(r)
 	if err == nil {
 		_, err = w.in.Write(append(text, '\n'))
 	}
-	left := false
+	hasLeft := false // the case's own function has returned
 	silent := time.NewTimer(silence)
 	defer silent.Stop()
-	for err == nil {
+	for isOpen := err == nil; isOpen; {
 		var got report
-		var more bool
 		select {
-		case got, more = <-w.reports:
+		case got, isOpen = <-w.reports:
 		case <-w.printed.over:
 			v.Words = i18n.Textf("the lock prints more than %d MiB", flood>>20)
 		case <-silent.C:
@@ -274,23 +323,23 @@ func (w *worker) ask(r request) (v Verdict, begun bool) {
 		if v.Failed() {
 			w.kill(w.cmd)
 			w.close()
-			v.Printed, v.Stuck, v.Died = w.printed.take(), true, true
+			v.Printed, v.Stuck = w.printed.take(), true
 			return v, true
 		}
-		if !more {
-			break
-		}
+
 		silent.Reset(silence)
 		begun = begun || got.Begun
-		left = left || got.Left
+		hasLeft = hasLeft || got.Left
 		if got.Ended || len(got.Failures) > 0 {
 			w.decide(&v, got)
 			return v, begun
 		}
 	}
+
+	// The process has ended in the middle of the case.
 	w.close()
 	v.Printed = w.printed.take()
-	v.Words, v.Died = died(v.Printed, w.cmd.ProcessState, left), true
+	v.Words = whyDied(v.Printed, w.cmd.ProcessState, hasLeft)
 	return v, begun
 }
 
@@ -301,11 +350,17 @@ func (w *worker) decide(v *Verdict, last report) {
 		w.close()
 	}
 	v.Printed = w.printed.take()
+
+	hasRace := strings.Contains(v.Printed, "WARNING: DATA RACE") // Go reports it when the process ends
 	switch {
 	case failed:
-		v.fails(last.Failures)
-		v.Stuck, v.Died, v.Trace = last.Stuck, last.Stuck, last.Trace
-	case (!last.OK || last.Over) && strings.Contains(v.Printed, "WARNING: DATA RACE"):
+		var words []i18n.Text
+		for _, f := range last.Failures {
+			words = append(words, f.Text)
+		}
+		v.Words, v.Place = i18n.Join(words, "\n"), last.Failures[0].Place
+		v.Stuck, v.Trace = last.Stuck, last.Trace
+	case hasRace && (!last.OK || last.Over):
 		v.Words = raced
 	case !last.OK:
 		v.Words = "the case fails; see what it has printed"
@@ -317,6 +372,7 @@ func (w *worker) decide(v *Verdict, last report) {
 
 var raced = i18n.Text("data race: two goroutines use one variable at once; see what the race detector has printed")
 
+// close ends the process, if it has not ended yet.
 func (w *worker) close() {
 	if w.ended {
 		return
@@ -327,59 +383,42 @@ func (w *worker) close() {
 	defer late.Stop()
 	for range w.reports { // until its output is closed, as Wait demands
 	}
-	if w.sweep {
-		w.kill(w.cmd) // before Wait, so that its id is not given to another process
-	}
+	w.kill(w.cmd) // and what it has started: before Wait, so that its id is not given to another process
 	w.cmd.Wait()
 }
 
 const (
 	flood = 16 << 20 // bytes that one case may print
-	kept  = 16 << 10 // bytes that outputEnds keeps of the beginning, and of the end
+	kept  = 16 << 10 // bytes of that which are shown of the beginning, and of the end
 )
 
-// outputEnds keeps the beginning and the end of the output of a process.
-type outputEnds struct {
+// An output is what a process has printed since the last take.
+type output struct {
 	mu   sync.Mutex
-	head []byte
-	tail []byte        // at most 2*kept bytes, so that Write need not cut it each time
-	n    int           // bytes written since the last take
-	over chan struct{} // closed when n is above flood
+	text []byte
+	over chan struct{} // closed when a case has printed more than flood, which costs the process its life
 	once sync.Once     // closes it
 }
 
-func (p *outputEnds) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.n += len(b)
-	if p.n > flood {
-		p.once.Do(func() { close(p.over) })
-	}
-	rest := b
-	if room := kept - len(p.head); room > 0 {
-		n := min(room, len(rest))
-		p.head, rest = append(p.head, rest[:n]...), rest[n:]
-	}
-	rest = rest[max(0, len(rest)-kept):]
-	p.tail = append(p.tail, rest...)
-	if len(p.tail) > 2*kept {
-		p.tail = append([]byte(nil), p.tail[len(p.tail)-kept:]...)
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.text)+len(b) > flood {
+		o.once.Do(func() { close(o.over) })
+	} else {
+		o.text = append(o.text, b...)
 	}
 	return len(b), nil
 }
 
-// take returns the output so far and drops it.
-func (p *outputEnds) take() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	text := string(p.head)
-	if len(p.tail) > 0 {
-		tail := p.tail[max(0, len(p.tail)-kept):]
-		if left := p.n - len(p.head) - len(tail); left > 0 {
-			text += fmt.Sprintf("\n… %d bytes are left out …\n", left)
-		}
-		text += string(tail)
+// take returns the output so far, the beginning and the end of it if it is long, and drops it.
+func (o *output) take() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	text := string(o.text)
+	o.text = nil
+	if middle := len(text) - 2*kept; middle > 0 {
+		text = fmt.Sprintf("%s\n… %d bytes are left out …\n%s", text[:kept], middle, text[kept+middle:])
 	}
-	p.head, p.tail, p.n = nil, nil, 0
 	return strings.TrimSpace(text)
 }

@@ -12,11 +12,12 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// What the stacks of goroutines, and the output of a process that has ended, say of the lock.
+// What the stacks of goroutines, and the output of a process that has ended, say of the lock. In a text of stacks, as
+// runtime.Stack and a panic print it, an empty line is between two goroutines: the part of one is called a block here.
 
-// died returns why a process has ended in the middle of a case.
-func died(output string, state *os.ProcessState, left bool) i18n.Text {
-	why, rest := "", ""
+// whyDied says why a process has ended in the middle of a case, or, if the case's own function has left, after it.
+func whyDied(output string, state *os.ProcessState, left bool) i18n.Text {
+	why, rest := "", "" // the line with the cause, and those after it, the stacks
 	for line := range strings.Lines(output) {
 		if why == "" && (strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")) {
 			why = strings.TrimSpace(line)
@@ -34,7 +35,7 @@ func died(output string, state *os.ProcessState, left bool) i18n.Text {
 		return i18n.Textf("the lock uses a client of an earlier case%s: keep none in a variable of the package", leakedAt(rest))
 	case why != "":
 		at := i18n.Text("")
-		if place := stackOf(rest, func(string) bool { return true }); place != "" {
+		if place := placeOf(rest, func(string) bool { return true }); place != "" {
 			at = i18n.Textf(", in %s", place)
 		}
 		return i18n.Textf("the lock panics: %s%s", strings.TrimPrefix(why, "panic: "), at)
@@ -50,7 +51,7 @@ func leakedAt(stacks string) i18n.Text {
 	inside := func(block string) bool { // and not the goroutine that has made the bubble
 		return strings.Contains(block, inBubble) && !strings.Contains(block, "testing/synctest.Test(")
 	}
-	if place := stackOf(stacks, inside); place != "" {
+	if place := placeOf(stacks, inside); place != "" {
 		return i18n.Textf(" in %s", place)
 	}
 	return ""
@@ -59,8 +60,8 @@ func leakedAt(stacks string) i18n.Text {
 // Leaked returns where a goroutine of the lock waits now.
 func Leaked() i18n.Text { return leakedAt(bubble.Stacks()) }
 
-// stackOf returns the place of the first goroutine that is wanted: its innermost function that is not one of others.
-func stackOf(stacks string, wanted func(block string) bool) string {
+// placeOf returns where the first goroutine is that is wanted: its innermost function that is not one of others.
+func placeOf(stacks string, wanted func(block string) bool) string {
 	for block := range strings.SplitSeq(stacks, "\n\n") {
 		_, frames, ok := strings.Cut(block, "]:\n")
 		if !ok || !wanted(block) {
@@ -117,7 +118,7 @@ func InLock() bool {
 	return slices.ContainsFunc(records[:n], func(r runtime.StackRecord) bool {
 		lock := false
 		for _, pc := range r.Stack() {
-			switch whose(pc) {
+			switch ownerOf(pc) {
 			case ofTests:
 				return false
 			case ofLock:
@@ -137,11 +138,11 @@ const (
 	ofLock
 )
 
-var whoseCode sync.Map // the results of whose, by program counter
+var knownOwners sync.Map // by program counter
 
-// whose returns the owner of a program counter.
-func whose(pc uintptr) owner {
-	if known, ok := whoseCode.Load(pc); ok {
+// ownerOf returns the owner of a program counter.
+func ownerOf(pc uintptr) owner {
+	if known, ok := knownOwners.Load(pc); ok {
 		return known.(owner)
 	}
 	found := ofNobody
@@ -156,9 +157,43 @@ func whose(pc uintptr) owner {
 			found = ofLock
 		}
 	}
-	whoseCode.Store(pc, found)
+	knownOwners.Store(pc, found)
 	return found
 }
+
+// whyStuck says where a lock spins or waits, in a case that does not end. isDoing: an operation of it is under way.
+func whyStuck(stacks string, isDoing bool) i18n.Text {
+	calling := func(inState func(state string) bool) (place string) { // of a goroutine that calls the lock
+		return placeOf(stacks, func(block string) bool {
+			state, _, _ := strings.Cut(block, "\n")
+			return strings.Contains(block, asideName) && inState(state)
+		})
+	}
+	busy := calling(func(state string) bool { return strings.Contains(state, "[run") }) // running, runnable
+	mutex := calling(func(state string) bool {
+		return strings.Contains(state, "[sync.Mutex.Lock") || strings.Contains(state, "[sync.RWMutex.")
+	})
+	blocked := calling(func(state string) bool { return !strings.Contains(state, "(durable)") })
+
+	switch {
+	case busy != "":
+		return i18n.Textf("the lock spins: it is busy, and sends nothing; it is in %s", busy)
+	case mutex != "":
+		return i18n.Textf(
+			"the lock hangs: it waits for a mutex that another goroutine keeps, which waits itself; let go of a mutex "+
+				"before you wait for the lock or for a reply. It is in %s", mutex)
+	case blocked != "":
+		return i18n.Textf("the lock hangs: it waits for something that never comes, and that is not a watch; it is in %s", blocked)
+	case !isDoing:
+		return "the case is over, and a goroutine of the lock is busy still"
+	}
+	return "the lock hangs: it neither returns nor sends anything"
+}
+
+// Aside calls f. By its name in a stack, a goroutine that calls the lock is recognized.
+func Aside(f func()) { f() }
+
+const asideName = "runner.Aside("
 
 // anyGoroutine reports whether matches returns true for a goroutine, the one that asks and the input's reader apart.
 func anyGoroutine(stacks string, matches func(state, frames string) bool) bool {

@@ -7,7 +7,6 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,7 +16,7 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// A process that runs cases has one of these; others have nil.
+// self is the watchdog of this process, nil in one that no Judge has started.
 var self *watchdog
 
 // A watchdog reports a case that does not end, and ends the process.
@@ -28,21 +27,21 @@ var self *watchdog
 // waits. A process in which every goroutine waits for another one hangs, and that does not depend on time; one that
 // uses much processor time spins. A goroutine that could run and gets no processor counts for neither.
 type watchdog struct {
-	out   *os.File
-	token string
+	out  *os.File // for the reports
+	mark string   // before each report
 
 	steps       atomic.Int64 // of the case
 	requestsNow atomic.Int64 // at the present instant of virtual time
 
 	mu       sync.Mutex // guards what follows
-	active   bool       // a case runs
+	cases    int        // that the process has begun
+	active   bool       // a case runs; what follows is of this case
 	limits   stepLimits
-	doing    []string  // operations of the lock that are under way
-	failures []Failure // of the case
-	skip     string    // why the case is skipped
-	again    string    // see Case.Again
-	cases    int       // that the process has begun
-	trace    string    // see Case.Fail
+	doing    []string // operations of the lock that are under way
+	failures []Failure
+	trace    string // see Case.Fail
+	skip     string // why it is skipped
+	again    string // see Case.Again
 }
 
 // stepLimits bound the time and work between two steps of a case.
@@ -68,12 +67,13 @@ const (
 	maxMemory     = 1 << 30               // bytes
 )
 
-// serve runs the cases that the other process asks for, until that closes the input.
+// serve runs the cases that the other process asks for, until that closes the input. Then it ends this process.
 func serve(t *testing.T, token string, run func(c *Case)) {
 	os.Unsetenv(workerVariable) // a lock that starts processes must not start workers
-	self = &watchdog{out: os.Stdout, token: mark + token + " "}
+	self = &watchdog{out: os.Stdout, mark: mark + token + " "}
 	os.Stdout = os.Stderr   // what the lock prints is not a report
 	debug.SetGCPercent(400) // to make a client of the library leaves 1.5 MB of garbage
+
 	requests := make(chan request)
 	go func() {
 		in := bufio.NewScanner(os.Stdin)
@@ -89,110 +89,93 @@ func serve(t *testing.T, token string, run func(c *Case)) {
 	}()
 	go self.watch()
 	for r := range requests {
-		self.begin(r)
-		self.end(t.Run(r.Case, func(t *testing.T) { run(newCase(t, r.Case, r.About)) }), false)
+		self.caseBegins(r)
+		passed := t.Run(r.Case, func(t *testing.T) { run(newCase(t, r.Case, r.About)) })
+		self.caseEnded(passed, goesOn)
 	}
 }
 
-func (d *watchdog) say(r report) {
+// send writes a report for the process that has asked for the case.
+func (d *watchdog) send(r report) {
 	text, _ := json.Marshal(r) // a report has nothing that cannot be encoded
-	d.out.WriteString("\n" + d.token + string(text) + "\n")
+	d.out.WriteString("\n" + d.mark + string(text) + "\n")
 }
 
-func (d *watchdog) begin(r request) {
+func (d *watchdog) caseBegins(r request) {
 	d.mu.Lock()
+	d.cases++
 	d.active, d.limits = true, limitsAfterStuck[r.Stuck]
 	d.doing, d.failures, d.skip, d.again = nil, nil, "", "" // what the case before has left
-	d.cases++
 	d.steps.Add(1)
 	d.mu.Unlock()
 	d.requestsNow.Store(0)
-	d.say(report{Begun: true})
+	d.send(report{Begun: true})
 }
 
-// end reports a case that has been cleaned up, or, with over, one that has passed and whose goroutines do not end. The
-// process ends with over, and if the case has failed, because such a case may have left something behind.
-func (d *watchdog) end(ok, over bool) {
+const goesOn, isOver = false, true // of caseEnded: what becomes of the process
+
+// caseEnded reports a case that has been cleaned up, or one that has passed and whose goroutines do not end: then the
+// process is over. It also ends if the case has failed, because such a case may have left something behind.
+func (d *watchdog) caseEnded(passed, over bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.active = false
-	d.say(report{Ended: true, OK: ok, Over: over, Failures: d.failures, Skipped: d.skip, Again: d.again})
+	d.send(report{Ended: true, OK: passed, Over: over, Failures: d.failures, Skipped: d.skip, Again: d.again})
 	switch {
-	case !ok:
+	case !passed:
 		os.Exit(1)
 	case over:
 		os.Exit(0)
 	}
 }
 
-// left reports a case whose function has returned. If it has failed the process ends, for the bubble may not end.
-func (d *watchdog) left(failed bool) {
+// caseReturned reports that a case's own function has returned, and the case has not been cleaned up yet. If the case
+// has failed the process ends, for the bubble may not end.
+func (d *watchdog) caseReturned(failed bool) {
 	if d == nil {
 		return
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !failed {
-		d.say(report{Left: true})
+		d.send(report{Left: true})
 		return
 	}
 	if len(d.failures) == 0 {
-		return // the race detector has failed it: end reports that
+		return // the race detector has failed it: caseEnded reports that
 	}
-	d.say(report{Failures: d.failures, Trace: d.trace})
+	d.send(report{Failures: d.failures, Trace: d.trace})
 	os.Exit(1)
 }
 
-func (d *watchdog) note(f Failure) {
+// change calls f, which changes what mu guards. Without a watchdog it does nothing.
+func (d *watchdog) change(f func()) {
 	if d == nil {
 		return
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.failures = append(d.failures, f)
+	f()
 }
 
-// watch ends the process when its case does not end.
+func (d *watchdog) addFailure(f Failure) { d.change(func() { d.failures = append(d.failures, f) }) }
+
+// watch looks at the process at each tick, and ends it when its case does not end.
 func (d *watchdog) watch() {
-	const memory, released, goroutines, running, runnable = 0, 1, 2, 3, 4
-	samples := []metrics.Sample{
-		memory:     {Name: "/memory/classes/total:bytes"},
-		released:   {Name: "/memory/classes/heap/released:bytes"},
-		goroutines: {Name: "/sched/goroutines:goroutines"},
-		running:    {Name: "/sched/goroutines/running:goroutines"},
-		runnable:   {Name: "/sched/goroutines/runnable:goroutines"},
-	}
-	read := func(i int) uint64 {
-		if samples[i].Value.Kind() != metrics.KindUint64 {
-			return 0
-		}
-		return samples[i].Value.Uint64()
-	}
-	var lastSteps int64
-	var lastTime, spent time.Duration // processor time: at the last tick, and since the last step
-	idle := 0
+	var since sinceStep
 	lastReport := time.Now()
 	for range time.Tick(tick) {
 		if time.Since(lastReport) > time.Second {
 			lastReport = time.Now()
-			d.say(report{}) // so that the process that asks does not take this one for dead
+			d.send(report{}) // so that the process that asks does not take this one for dead
 		}
 		d.mu.Lock()
 		active, limits := d.active, d.limits
 		d.mu.Unlock()
-		metrics.Read(samples)
-		now := bubble.ProcessorTime()
-		spent += min(now-lastTime, 2*tick)
-		lastTime = now
-		steps := d.steps.Load()
-		if !active || steps != lastSteps {
-			lastSteps, spent, idle = steps, 0, 0
-			if !active {
-				continue
-			}
-		}
-		if read(running) <= 1 && read(runnable) == 0 { // this goroutine alone runs
-			idle++
+		now, steps := takeSample(), d.steps.Load()
+		since.update(now, steps, active)
+		if !active {
+			continue
 		}
 
 		switch {
@@ -200,64 +183,94 @@ func (d *watchdog) watch() {
 			d.stuck(i18n.Textf(
 				"requests are sent without end, more than %d at one instant, one after the other; a contender that has to wait must "+
 					"sleep on a watch, and a request that is refused will be refused again", limits.requests))
-		case read(memory)-read(released) > maxMemory:
+		case now.memory > maxMemory:
 			d.stuck("the lock uses more than 1 GiB of memory")
-		case read(goroutines) > maxGoroutines:
+		case now.goroutines > maxGoroutines:
 			d.stuck(i18n.Textf("the lock has started more than %d goroutines", maxGoroutines))
-		case spent > 4*limits.processor, idle > limits.idle, // whatever the stacks say
-			spent > limits.processor && anyGoroutine(bubble.Stacks(), spins),             // it spins
-			idle > 0 && idle%stacksAfter == 0 && !anyGoroutine(bubble.Stacks(), mayGoOn): // it hangs
+		case since.isStuck(limits):
 			d.mu.Lock()
-			goesOn := !d.active || d.steps.Load() != steps // since the stacks were read
+			hasGoneOn := !d.active || d.steps.Load() != steps // while the stacks were read
 			d.mu.Unlock()
-			if !goesOn {
+			if !hasGoneOn {
 				d.stuck("")
 			}
 		}
 	}
 }
 
-// stuck reports a case that does not end, and ends the process. If why is empty, it says where the lock waits or spins.
+// A sample is what the runtime says of this process at one moment.
+type sample struct {
+	memory     uint64        // in bytes
+	goroutines uint64        // how many there are
+	processor  time.Duration // that the process has used
+	isBusy     bool          // a goroutine runs or could run, besides the one that asks
+}
+
+func takeSample() sample {
+	const total, released, goroutines, running, runnable = 0, 1, 2, 3, 4
+	metricsOf := []metrics.Sample{
+		total:      {Name: "/memory/classes/total:bytes"},
+		released:   {Name: "/memory/classes/heap/released:bytes"},
+		goroutines: {Name: "/sched/goroutines:goroutines"},
+		running:    {Name: "/sched/goroutines/running:goroutines"},
+		runnable:   {Name: "/sched/goroutines/runnable:goroutines"},
+	}
+	metrics.Read(metricsOf)
+	read := func(i int) uint64 {
+		if metricsOf[i].Value.Kind() != metrics.KindUint64 {
+			return 0
+		}
+		return metricsOf[i].Value.Uint64()
+	}
+	return sample{memory: read(total) - read(released), goroutines: read(goroutines), processor: bubble.ProcessorTime(),
+		isBusy: read(running) > 1 || read(runnable) > 0}
+}
+
+// sinceStep is what the process has done since the last step of its case.
+type sinceStep struct {
+	steps int64         // that the case had taken at the last tick
+	last  sample        // at the last tick
+	spent time.Duration // of the processor
+	idle  int           // ticks at which no goroutine could run
+}
+
+// update counts one more tick. It begins at 0 again if the case has taken a step, or no case runs.
+func (s *sinceStep) update(now sample, steps int64, active bool) {
+	s.spent += min(now.processor-s.last.processor, 2*tick)
+	s.last = now
+	if !active || steps != s.steps {
+		s.steps, s.spent, s.idle = steps, 0, 0
+	}
+	if !now.isBusy {
+		s.idle++
+	}
+}
+
+// isStuck reports whether the case spins or hangs. It reads the stacks, which is slow, only if they can say so.
+func (s *sinceStep) isStuck(limits stepLimits) bool {
+	switch {
+	case s.spent > 4*limits.processor, s.idle > limits.idle:
+		return true // whatever the stacks say
+	case s.spent > limits.processor && anyGoroutine(bubble.Stacks(), spins):
+		return true
+	}
+	isTime := s.idle > 0 && s.idle%stacksAfter == 0
+	return isTime && !anyGoroutine(bubble.Stacks(), mayGoOn) // then it hangs
+}
+
+// stuck reports a case that does not end, and ends the process. If why is empty, the stacks say where the lock waits.
 func (d *watchdog) stuck(why i18n.Text) {
 	stacks := bubble.Stacks()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	doing := i18n.List(slices.Compact(slices.Sorted(slices.Values(d.doing))))
+	isDoing := doing.String() != ""
 	if why.String() == "" {
-		calling := func(inState func(state string) bool) (place string) { // of a goroutine that calls the lock
-			return stackOf(stacks, func(block string) bool {
-				state, _, _ := strings.Cut(block, "\n")
-				return strings.Contains(block, asideName) && inState(state)
-			})
-		}
-		busy := calling(func(state string) bool { return strings.Contains(state, "[run") }) // running, runnable
-		mutex := calling(func(state string) bool {
-			return strings.Contains(state, "[sync.Mutex.Lock") || strings.Contains(state, "[sync.RWMutex.")
-		})
-		blocked := calling(func(state string) bool { return !strings.Contains(state, "(durable)") })
-		switch {
-		case busy != "":
-			why = i18n.Textf("the lock spins: it is busy, and sends nothing; it is in %s", busy)
-		case mutex != "":
-			why = i18n.Textf(
-				"the lock hangs: it waits for a mutex that another goroutine keeps, which waits itself; let go of a mutex "+
-					"before you wait for the lock or for a reply. It is in %s", mutex)
-		case blocked != "":
-			why = i18n.Textf("the lock hangs: it waits for something that never comes, and that is not a watch; it is in %s", blocked)
-		case doing.String() == "":
-			why = "the case is over, and a goroutine of the lock is busy still"
-		default:
-			why = "the lock hangs: it neither returns nor sends anything"
-		}
+		why = whyStuck(stacks, isDoing)
 	}
-	if doing.String() != "" {
+	if isDoing {
 		why = i18n.Textf("%s. Under way: %s", why, doing)
 	}
-	d.say(report{Stuck: true, Failures: append(d.failures, Failure{Text: why})})
+	d.send(report{Stuck: true, Failures: append(d.failures, Failure{Text: why})})
 	os.Exit(1)
 }
-
-// Aside calls f. By its name in a stack, a goroutine that calls the lock is recognized.
-func Aside(f func()) { f() }
-
-const asideName = "runner.Aside("
