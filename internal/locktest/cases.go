@@ -16,11 +16,12 @@ import (
 
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/locktest/stage"
-	"example.com/zklock/zkserver"
 )
 
 // The functions of the cases are here and in the files with names in _cases. The table lockCases, in locktest.go, has
 // the sentence that each of them asks of a lock. Exported ones are for the suites in internal/grader/suites, too.
+
+const allMustGetIn, someMayWait = true, false // of exclusion
 
 // exclusion has every contender lock a few times, and count in a variable that nothing but the lock guards: the race
 // detector sees what the counter may miss. If all must get in, a contender that does not get the lock fails the case.
@@ -93,8 +94,6 @@ func (w *World) contenders(n int, in ...*Session) (list []Lock) {
 	}
 	return list
 }
-
-const allMustGetIn, someMayWait = true, false // of exclusion
 
 func exclusionInOneSession(w *World)   { exclusion(w, w.contenders(16, w.Session()), someMayWait) }
 func exclusionInManySessions(w *World) { exclusion(w, w.contenders(8), someMayWait) }
@@ -356,7 +355,8 @@ func (w *World) parentsChangeDuringTryLock(admin *Session) {
 		n, removes := try/2, try%2 == 0 // each request twice
 		w.removeParents(admin)
 		l, s := w.Contender()
-		held, tried, ok := w.tryLockHeldAt(l, s, n)
+		held := w.Server.Hold(stage.NthRequest(s, n))
+		tried, ok := w.beginTryLock(l)
 		if !w.HitOrReturns(held, tried) {
 			return
 		}
@@ -431,19 +431,13 @@ func (w *World) setNextNumber(holder []string, distance int) {
 	}
 }
 
-// tryLockHeldAt calls TryLock, and holds back its n-th request, if it sends so many.
-func (w *World) tryLockHeldAt(l Lock, s *Session, n int) (held *zkserver.Fault, tried <-chan error, ok *bool) {
-	held = w.Server.Hold(stage.NthRequest(s, n))
-	tried, ok = w.beginTryLock(l)
-	return held, tried, ok
-}
-
 // tryLockRaces holds back each request of a TryLock in turn, while another contender asks for the lock.
 func tryLockRaces(w *World) {
 	for n := 1; w.NotPolling(n); n++ {
 		l, s := w.Contender()
 		other, otherSession := w.Contender()
-		held, tried, ok := w.tryLockHeldAt(l, s, n)
+		held := w.Server.Hold(stage.NthRequest(s, n))
+		tried, ok := w.beginTryLock(l)
 		met := w.HitOrReturns(held, tried)
 		result := w.BeginLock(other)
 		w.Eventually("the other contender has the lock, or waits", func() bool { return len(result) > 0 || otherSession.Sleeps() })

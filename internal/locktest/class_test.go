@@ -24,18 +24,21 @@ import (
 	"example.com/zklock/zkserver"
 )
 
+// Each step's README has questions for a class, and docs/teaching.md has the answers. Some questions ask the students to
+// edit lock.go: the tests here make these edits, and look at what each answer names as its proof.
+
 func fileText(t *testing.T, path ...string) string {
 	t.Helper()
 	return string(testenv.Must(os.ReadFile(filepath.Join(path...)))(t))
 }
 
-// A question for a class, in the README of a step, asks the students to edit lock.go.
+// A question asks the students to edit lock.go.
 type question struct {
-	step   string
+	step   string // its folder
 	number int
-	test   string // of the step, which must fail
-	fails  string // the case of the test that must fail first
-	hunks  []string
+	test   string   // of the step, which must fail
+	fails  string   // the case of the test that must fail first
+	hunks  []string // of the edit: lines with - before them are replaced by the lines with + before them
 }
 
 // questionsOf reads testdata/questions.txt, which describes its form.
@@ -76,11 +79,11 @@ func TestClassQuestions(t *testing.T) {
 	testenv.NotRaced(t, "the lessons are wrong then, on purpose")
 	testenv.Embedded(t, "has its own server")
 	root := testenv.Must(filepath.Abs("../.."))(t)
-	program := edited(t, root)
+	program := buildEdited(t, root)
 	for i, q := range questionsOf(t) {
 		t.Run(fmt.Sprintf("%s question %d", q.step, q.number), func(t *testing.T) {
 			t.Parallel()
-			test := fmt.Sprintf("TestQuestion%d", i)
+			test := fmt.Sprint("TestQuestion", i) // buildEdited has given it this name
 			cmd := exec.Command(program, "-test.run=^"+test+"$", "-test.failfast")
 			cmd.Env = append(os.Environ(), "LC_ALL=C", "ZK="+ensemble.SpecEmbedded)
 			printed, err := cmd.CombinedOutput()
@@ -89,7 +92,7 @@ func TestClassQuestions(t *testing.T) {
 			require.NotContains(t, out, "panic: ", "the edit ends the test in a panic")
 			failed := regexp.MustCompile(`(?m)^    --- FAIL: (\S+)`).FindStringSubmatch(out)
 			require.NotEmpty(t, failed, "the edit fails no case:\n%s", out)
-			require.Equal(t, test+"/"+strings.ReplaceAll(q.fails, " ", "_"), failed[1], "%s", out)
+			require.Equal(t, test+"/"+strings.ReplaceAll(q.fails, " ", "_"), failed[1], "another case fails first:\n%s", out)
 
 			// The README has the question between its own number and the next one.
 			_, class, _ := strings.Cut(fileText(t, root, q.step, "README.md"), "**For a class.**")
@@ -101,9 +104,9 @@ func TestClassQuestions(t *testing.T) {
 	}
 }
 
-// edited builds a program that has, for each question, the step as it edits it, with the step's tests. Linking ten
-// programs would take most of the time. Each edited step is a package in a folder that exists only in an overlay.
-func edited(t *testing.T, root string) (program string) {
+// buildEdited builds one test program for all questions, because to link is most of the work. It has the step of each
+// question with the edit, a package in a folder that exists only in an overlay, and the step's test as TestQuestion0, 1, ….
+func buildEdited(t *testing.T, root string) (program string) {
 	t.Helper()
 	dir := t.TempDir()
 	replace := make(map[string]string) // the overlay
@@ -135,64 +138,34 @@ func edited(t *testing.T, root string) (program string) {
 	return program
 }
 
-// A proof is what an answer to a question of a step refers to: a case, whose Chinese is the gloss, or a test.
-type proof struct{ inCase, gloss, test string }
-
-// proofs returns what follows a mark in the answer below a heading, and the proofs that it names.
-func proofs(t *testing.T, page, heading, mark string) (text string, all []proof) {
-	t.Helper()
-	_, answer, ok := strings.Cut(page, "### "+heading+"\n")
-	require.True(t, ok, "no answer to it: %s", heading)
-	answer, _, _ = strings.Cut(answer, "\n#")
-	_, text, ok = strings.Cut(strings.Join(strings.Fields(answer), " "), mark)
-	require.True(t, ok, "%s names no proof", heading)
-	for _, m := range regexp.MustCompile(`\*([^*]+)\*(?:（([^）]*\p{Han}[^）]*)）)?|`+"`(Test\\w+)`").FindAllStringSubmatch(text, -1) {
-		all = append(all, proof{inCase: m[1], gloss: m[2], test: m[3]})
-	}
-	require.NotEmpty(t, all, heading)
-	return text, all
-}
-
-// TestClassAnswers checks that each question of each step has an answer in docs/teaching.md, which
-// names a case or a test that exists. The Chinese pages name the same, each case as the grader does in Chinese.
+// TestClassAnswers checks docs/teaching.md: it has an answer to each question of each step, which names as its proof a
+// case or a test that exists. The Chinese page must name the same ones, and it and the steps' pages each case as the
+// grader does in Chinese.
 func TestClassAnswers(t *testing.T) {
 	testenv.Embedded(t, "has its own server")
 	teaching, inChinese := fileText(t, "../../docs/teaching.md"), fileText(t, "../../docs/teaching.zh-CN.md")
-	var sources strings.Builder // of the tests, and of the suites' cases
-	for _, pattern := range []string{"*.go", "leases/*.go", "../../0*/*_test.go", "../bugs/examples/*_test.go", "../../zkserver/*_test.go"} {
-		for _, file := range testenv.Must(filepath.Glob(pattern))(t) {
-			sources.WriteString(fileText(t, file))
-		}
-	}
+	sources := sourcesOfProofs(t)
+	asked := questionsOf(t) // those that ask for an edit
 
-	steps := testenv.Must(filepath.Glob("../../0*/README.md"))(t)
-	require.Len(t, steps, 5)
+	readmes := testenv.Must(filepath.Glob("../../0*/README.md"))(t)
+	require.Len(t, readmes, 5)
 	answered := 0
-	for _, file := range steps {
-		step := filepath.Base(filepath.Dir(file))
-		_, class, ok := strings.Cut(fileText(t, file), "**For a class.**")
-		require.True(t, ok, file)
-		readme := fileText(t, i18n.Chinese.Page(file))
-		for _, m := range regexp.MustCompile(`\*([A-Za-z][^*]+)\*（([^）]+)）`).FindAllStringSubmatch(readme, -1) {
-			require.Equal(t, i18n.Text(m[1]).In(i18n.Chinese), m[2], "%s: the Chinese of %s", step, m[1])
-		}
-		for number := range len(regexp.MustCompile(`(?m)^\d+\. `).FindAllString(class, -1)) {
-			name := fmt.Sprintf("Step %s, question %d", strings.TrimLeft(step[:2], "0"), number+1)
-			shown, english := proofs(t, teaching, name, "**Proof**: ")
-			for i, p := range english {
-				if p.inCase != "" {
-					english[i].gloss = i18n.Text(p.inCase).In(i18n.Chinese)
-					require.Contains(t, sources.String(), `"`+p.inCase+`"`, "%s: there is no such case", name)
-				} else {
-					require.Contains(t, sources.String(), "func "+p.test+"(", "%s: there is no such test", name)
-				}
-			}
-
-			_, twins := proofs(t, inChinese, fmt.Sprintf("第 %s 步，第 %d 题", strings.TrimLeft(step[:2], "0"), number+1), "**证明**：")
-			require.ElementsMatch(t, english, twins, "%s: the Chinese page names other tests, or cases in other words", name)
-			for _, q := range questionsOf(t) {
-				if q.step == step && q.number == number+1 {
-					require.Contains(t, shown, q.fails, name)
+	for _, readme := range readmes {
+		step := filepath.Base(filepath.Dir(readme)) // such as 01-naive-ephemeral
+		stepNumber := strings.TrimLeft(step[:2], "0")
+		_, class, ok := strings.Cut(fileText(t, readme), "**For a class.**")
+		require.True(t, ok, readme)
+		requireGlosses(t, i18n.Chinese.Page(readme))
+		questions := len(regexp.MustCompile(`(?m)^\d+\. `).FindAllString(class, -1))
+		for number := 1; number <= questions; number++ {
+			english := answerBelow(t, teaching, fmt.Sprintf("Step %s, question %d", stepNumber, number), "**Proof**: ")
+			english.requireProofsIn(t, sources)
+			chinese := answerBelow(t, inChinese, fmt.Sprintf("第 %s 步，第 %d 题", stepNumber, number), "**证明**：")
+			require.ElementsMatch(t, english.proofsInChinese(), chinese.proofs,
+				"%s: the Chinese page names other tests, or cases in other words", english.heading)
+			for _, q := range asked {
+				if q.step == step && q.number == number {
+					require.Contains(t, english.shown, q.fails, english.heading)
 				}
 			}
 			answered++
@@ -200,6 +173,77 @@ func TestClassAnswers(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, answered, 15)
 	require.Equal(t, answered, strings.Count(teaching, "\n### Step "), "an answer to no question")
+}
+
+// sourcesOfProofs returns the text of all files that have a proof: a test, or a case of a suite.
+func sourcesOfProofs(t *testing.T) string {
+	var all strings.Builder
+	for _, pattern := range []string{"*.go", "leases/*.go", "../../0*/*_test.go", "../bugs/examples/*_test.go", "../../zkserver/*_test.go"} {
+		for _, file := range testenv.Must(filepath.Glob(pattern))(t) {
+			all.WriteString(fileText(t, file))
+		}
+	}
+	return all.String()
+}
+
+// An answer is that to a question of a step, on a page.
+type answer struct {
+	heading string
+	shown   string // what the page says of the proofs
+	proofs  []proof
+}
+
+// A proof is a case, on the Chinese page with a gloss, or a test.
+type proof struct{ inCase, gloss, test string }
+
+// proofPattern finds a case in italics, with or without a gloss, or a test in code.
+var proofPattern = regexp.MustCompile(`\*([^*]+)\*(?:（([^）]*\p{Han}[^）]*)）)?|` + "`(Test\\w+)`")
+
+// answerBelow reads the answer below a heading of a page; mark is the word before its proofs.
+func answerBelow(t *testing.T, page, heading, mark string) answer {
+	t.Helper()
+	_, text, ok := strings.Cut(page, "### "+heading+"\n")
+	require.True(t, ok, "no answer to it: %s", heading)
+	text, _, _ = strings.Cut(text, "\n#")
+	_, shown, ok := strings.Cut(strings.Join(strings.Fields(text), " "), mark)
+	require.True(t, ok, "%s names no proof", heading)
+	a := answer{heading: heading, shown: shown}
+	for _, m := range proofPattern.FindAllStringSubmatch(shown, -1) {
+		a.proofs = append(a.proofs, proof{inCase: m[1], gloss: m[2], test: m[3]})
+	}
+	require.NotEmpty(t, a.proofs, heading)
+	return a
+}
+
+func (a answer) requireProofsIn(t *testing.T, sources string) {
+	t.Helper()
+	for _, p := range a.proofs {
+		if p.inCase != "" {
+			require.Contains(t, sources, `"`+p.inCase+`"`, "%s: there is no such case", a.heading)
+		} else {
+			require.Contains(t, sources, "func "+p.test+"(", "%s: there is no such test", a.heading)
+		}
+	}
+}
+
+// proofsInChinese are the proofs as the Chinese page must name them: each case with its gloss.
+func (a answer) proofsInChinese() (all []proof) {
+	for _, p := range a.proofs {
+		if p.inCase != "" {
+			p.gloss = i18n.Text(p.inCase).In(i18n.Chinese)
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// requireGlosses compares the Chinese behind the name of each case on a page with the grader's.
+func requireGlosses(t *testing.T, page string) {
+	t.Helper()
+	glossed := regexp.MustCompile(`\*([A-Za-z][^*]+)\*（([^）]+)）`)
+	for _, m := range glossed.FindAllStringSubmatch(fileText(t, page), -1) {
+		require.Equal(t, i18n.Text(m[1]).In(i18n.Chinese), m[2], "%s: the Chinese of %s", page, m[1])
+	}
 }
 
 // TestClassHoldersEvent answers the third question of step 2. The holder's last ChildrenW has left a watch behind, so a

@@ -44,12 +44,12 @@ func (s ContextSubject) Plan() Plan {
 		Needs(s.New != nil, "ContextSubject.New is nil: it must make a contender")
 }
 
-// Background is a ContextLock whose ctx does not end.
-func Background(l ContextLock) Lock { return background{l} }
+// Background makes a Lock of a ContextLock: its ctx does not end.
+func Background(l ContextLock) Lock { return endlessLock{l} }
 
-type background struct{ ContextLock }
+type endlessLock struct{ ContextLock }
 
-func (b background) Lock() error { return b.ContextLock.Lock(context.Background()) }
+func (l endlessLock) Lock() error { return l.ContextLock.Lock(context.Background()) }
 
 var contextCases = []TestCase[*contexts]{
 	row("a waiter whose ctx ends returns an error that wraps it", Liveness, waiterReturns, basic),
@@ -81,39 +81,39 @@ const longTimeout, late = 40 * time.Second, 25 * time.Second
 
 // A contextContender has a session of its own, and a ctx that giveUp ends.
 type contextContender struct {
-	background
-	s      *Session
-	ctx    context.Context
-	giveUp context.CancelFunc
-	result <-chan error // of its Lock
+	endlessLock // as the other helpers of a World use it
+	s           *Session
+	ctx         context.Context
+	giveUp      context.CancelFunc
+	result      <-chan error // of its Lock
 }
 
-func (w *contexts) contextContender() *contextContender {
+func (w *contexts) newContender() *contextContender {
 	s := w.SessionFor(longTimeout)
 	// The deadline is never reached: a ctx that has one can also be cancelled.
 	ctx, cancel := context.WithTimeout(context.Background(), 1000*time.Hour)
 	w.Cleanup(cancel)
-	return &contextContender{background: background{w.subject.New(s.Conn, w.Path)}, s: s, ctx: ctx, giveUp: cancel}
+	return &contextContender{endlessLock: endlessLock{w.subject.New(s.Conn, w.Path)}, s: s, ctx: ctx, giveUp: cancel}
 }
 
 // beginLock calls Lock in a goroutine of its own, with the contender's ctx.
-func (w *contexts) beginLock(p *contextContender) {
-	p.result = w.Aside("Lock", func() error { return p.ContextLock.Lock(p.ctx) })
+func (w *contexts) beginLock(contender *contextContender) {
+	contender.result = w.Aside("Lock", func() error { return contender.ContextLock.Lock(contender.ctx) })
 }
 
-// waiting makes a contender that waits behind another one.
-func (w *contexts) waiting(name i18n.Text) *contextContender {
-	p := w.contextContender()
-	w.beginLock(p)
-	w.Waits(p.result, p.s, name)
-	return p
+// newWaiter makes a contender that waits behind another one.
+func (w *contexts) newWaiter(name i18n.Text) *contextContender {
+	contender := w.newContender()
+	w.beginLock(contender)
+	w.Waits(contender.result, contender.s, name)
+	return contender
 }
 
 // givesUp ends the ctx of a Lock, and waits for its result.
-func (w *contexts) givesUp(p *contextContender, name i18n.Text) {
-	p.giveUp()
+func (w *contexts) givesUp(contender *contextContender, name i18n.Text) {
+	contender.giveUp()
 	began := time.Now()
-	err := w.Result(p.result, i18n.Textf("the ctx of %s has ended, and its Lock", name))
+	err := w.Result(contender.result, i18n.Textf("the ctx of %s has ended, and its Lock", name))
 	w.HasError(err, "the ctx of %s has ended, another contender holds the lock, and Lock returns no error: two holders", name)
 	w.ErrorIs(err, context.Canceled, "the ctx of %s has ended, and Lock returns an error that does not wrap "+
 		"ctx.Err(): the caller cannot find out why (fmt.Errorf with %%w)", name)
@@ -124,7 +124,7 @@ func (w *contexts) givesUp(p *contextContender, name i18n.Text) {
 
 func waiterReturns(w *contexts) {
 	holder, _ := w.holder()
-	waiter := w.waiting("the waiter")
+	waiter := w.newWaiter("the waiter")
 	w.givesUp(waiter, "the waiter")
 	w.NotLocked(waiter, "Unlock after a Lock that gave up")
 	w.MustUnlock(holder, "the holder")
@@ -133,7 +133,7 @@ func waiterReturns(w *contexts) {
 
 func waiterLeaves(w *contexts) {
 	holder, _ := w.holder()
-	waiter := w.contextContender()
+	waiter := w.newContender()
 	waiter.ctx, waiter.giveUp = context.WithCancel(context.Background()) // it has no deadline
 	w.beginLock(waiter)
 	w.Waits(waiter.result, waiter.s, "the waiter")
@@ -148,7 +148,7 @@ func waiterLeaves(w *contexts) {
 
 func waiterBetween(w *contexts) {
 	holder, _ := w.holder()
-	middle, last := w.waiting("the waiter in the middle"), w.waiting("the last waiter")
+	middle, last := w.newWaiter("the waiter in the middle"), w.newWaiter("the last waiter")
 	w.givesUp(middle, "the waiter in the middle")
 	w.Eventually("the node of the waiter that gave up goes", func() bool { return len(w.Nodes()) == 2 })
 	w.Waits(last.result, last.s, "the waiter after the one that gave up")
@@ -163,22 +163,22 @@ func waitsUntilDeadline(w *contexts) {
 	holder, _ := w.holder()
 	var before []*contextContender
 	for i := range 3 {
-		before = append(before, w.waiting(stage.Contender(i+1)))
+		before = append(before, w.newWaiter(stage.Contender(i+1)))
 	}
-	last := w.contextContender()
+	last := w.newContender()
 	last.ctx, last.giveUp = context.WithTimeout(context.Background(), patience)
 	w.Cleanup(last.giveUp)
 	began := time.Now()
 	w.beginLock(last)
 	w.Waits(last.result, last.s, "the waiter with a deadline")
-	for _, p := range slices.Backward(before) { // the one just before it first
+	for _, contender := range slices.Backward(before) { // the one just before it first
 		time.Sleep((patience - soon/10) / 3) // the last time is just before the deadline
 		if len(last.result) > 0 {
 			w.NoError(<-last.result,
 				"the ctx of a waiter ends after %v, and after %v its Lock fails", patience, time.Since(began))
 			w.Failf("the waiter with a deadline has got the lock while another contender holds it: two holders")
 		}
-		w.givesUp(p, "a waiter before it")
+		w.givesUp(contender, "a waiter before it")
 	}
 	time.Sleep(time.Until(began.Add(patience)) + soon)
 	w.True(len(last.result) > 0,
@@ -196,7 +196,7 @@ func waitsUntilDeadline(w *contexts) {
 
 func locksAgain(w *contexts) {
 	holder, _ := w.holder()
-	waiter := w.waiting("the waiter")
+	waiter := w.newWaiter("the waiter")
 	w.givesUp(waiter, "the waiter")
 	w.MustUnlock(holder, "the holder")
 	w.lockOnce(waiter, "the contender that gave up, with another ctx,")
@@ -204,7 +204,7 @@ func locksAgain(w *contexts) {
 }
 
 func endsAfterLock(w *contexts) {
-	holder := w.contextContender()
+	holder := w.newContender()
 	w.beginLock(holder)
 	w.Holds(holder.result, "the holder")
 	holder.giveUp()
@@ -222,32 +222,32 @@ func endsAfterLock(w *contexts) {
 }
 
 func endedBefore(w *contexts) {
-	p := w.contextContender()
-	p.ctx, p.giveUp = context.WithTimeout(context.Background(), soon)
-	p.giveUp()
+	contender := w.newContender()
+	contender.ctx, contender.giveUp = context.WithTimeout(context.Background(), soon)
+	contender.giveUp()
 	time.Sleep(2 * soon) // its deadline passes as well
-	w.beginLock(p)
-	err := w.Result(p.result, "Lock with a ctx that has ended")
+	w.beginLock(contender)
+	err := w.Result(contender.result, "Lock with a ctx that has ended")
 	w.ErrorIs(err, context.Canceled,
 		"Lock was called with a ctx that had ended, and returns no error that wraps ctx.Err(): look at ctx before "+
 			"anything else, and return ctx.Err(): a ctx that was cancelled can have a deadline that has passed")
 	w.namesTheLock(err)
 	w.Rest()
-	w.NotLocked(p, "Unlock after a Lock that gave up")
+	w.NotLocked(contender, "Unlock after a Lock that gave up")
 	w.NoNodes("Lock was called with a ctx that had ended, and has left a node")
-	w.lockOnce(p, "the contender whose ctx had ended, with another ctx,")
+	w.lockOnce(contender, "the contender whose ctx had ended, with another ctx,")
 }
 
 // goroutinesOfGivingUp has a contender lock whose ctx does not end, and waiters give up while they wait, and while a
 // request of theirs is not answered. What Lock returns then, and when, is another case.
 func goroutinesOfGivingUp(w *contexts) {
-	locked := w.contextContender() // its ctx goes on
+	locked := w.newContender() // its ctx goes on
 	w.beginLock(locked)
 	w.Holds(locked.result, it)
 	w.MustUnlock(locked, it)
 	for n := 1; n <= 4; n++ {
 		holder, _ := w.holder()
-		waiter := w.contextContender()
+		waiter := w.newContender()
 		held := w.Server.Hold(stage.NthRequest(waiter.s, n))
 		w.beginLock(waiter)
 		w.HitOrSleeps(held, waiter.s, "the request is held back, or the waiter waits")
@@ -263,13 +263,13 @@ func goroutinesOfGivingUp(w *contexts) {
 }
 
 func endedBeforeSendsNothing(w *contexts) {
-	p := w.contextContender()
-	p.giveUp()
-	w.beginLock(p)
-	w.HasError(w.Result(p.result, "Lock with a ctx that has ended"),
+	contender := w.newContender()
+	contender.giveUp()
+	w.beginLock(contender)
+	w.HasError(w.Result(contender.result, "Lock with a ctx that has ended"),
 		"Lock was called with a ctx that had ended, and returns no error")
 	w.Rest()
-	w.Empty(stage.RequestsOf(p.s),
+	w.Empty(stage.RequestsOf(contender.s),
 		"Lock was called with a ctx that had ended, and has sent a request: look at ctx before anything else")
 }
 
@@ -292,7 +292,7 @@ func silentServer(w *contexts) {
 // delete of the clean-up: then Lock may return the error of either. It reports whether there was such a request.
 func (w *contexts) givesUpInSilence(n int, fails bool) (met bool) {
 	holder, _ := w.holder()
-	waiter := w.contextContender()
+	waiter := w.newContender()
 	silent := stage.NthRequest(waiter.s, n)
 	if fails {
 		w.Server.Fail(jute.ErrRuntimeInconsistency, silent)
@@ -339,8 +339,8 @@ const deleteWorks, deleteIsLost, deleteFails = "works", "is-lost", "fails"
 // answeredTooLate has ctx end while the reply to each request of a Lock in turn is held back.
 func answeredTooLate(w *contexts) {
 	for n := 1; w.NotPolling(n); n++ {
-		for _, c := range []string{deleteWorks, deleteIsLost, deleteFails} {
-			if !w.givesUpBeforeReply(n, c) {
+		for _, firstDelete := range []string{deleteWorks, deleteIsLost, deleteFails} {
+			if !w.givesUpBeforeReply(n, firstDelete) {
 				w.True(n > 1, "Lock sends no request")
 				w.losesItsDelete()
 				return
@@ -352,7 +352,7 @@ func answeredTooLate(w *contexts) {
 // losesItsDelete has a waiter give up while it sleeps, and its delete is lost.
 func (w *contexts) losesItsDelete() {
 	w.holder()
-	waiter := w.waiting("the waiter")
+	waiter := w.newWaiter("the waiter")
 	defer w.Server.LoseRequest(stage.Sent(waiter.s, jute.OpDelete)).Release()
 	waiter.giveUp()
 	w.Result(waiter.result, "the ctx of a waiter has ended, and its Lock") // what it returns is another case
@@ -363,27 +363,27 @@ func (w *contexts) losesItsDelete() {
 
 // givesUpBeforeReply has ctx end before the reply to the n-th request of a Lock on a free lock, and reports whether
 // the Lock has sent such a request.
-func (w *contexts) givesUpBeforeReply(n int, c string) (met bool) {
-	w.Path = fmt.Sprintf("/locktest/%d-%s/lock", n, c) // its parents are missing each time
-	p := w.contextContender()
-	held := w.Server.HoldReply(stage.NthRequest(p.s, n))
-	w.beginLock(p)
-	met, op := w.HitOrReturns(held, p.result), stage.RequestKind(p.s, n)
-	p.giveUp()
-	err := w.Result(p.result, i18n.Textf(
+func (w *contexts) givesUpBeforeReply(n int, firstDelete string) (met bool) {
+	w.Path = fmt.Sprintf("/locktest/%d-%s/lock", n, firstDelete) // its parents are missing each time
+	contender := w.newContender()
+	held := w.Server.HoldReply(stage.NthRequest(contender.s, n))
+	w.beginLock(contender)
+	met, op := w.HitOrReturns(held, contender.result), stage.RequestKind(contender.s, n)
+	contender.giveUp()
+	err := w.Result(contender.result, i18n.Textf(
 		"the ctx of a contender has ended while the server did not answer its request %d, %v, and its Lock", n, op))
 
 	if err == nil {
 		held.Release()
-		w.MustUnlock(p, "a contender that has got the lock though its ctx has ended")
+		w.MustUnlock(contender, "a contender that has got the lock though its ctx has ended")
 	} else {
 		w.ErrorIs(err, context.Canceled, "the ctx of a contender has ended, and Lock returns an error that does not wrap ctx.Err()")
 		time.Sleep(late)
-		switch c {
+		switch firstDelete {
 		case deleteIsLost:
-			defer w.Server.LoseRequest(stage.Sent(p.s, jute.OpDelete)).Release()
+			defer w.Server.LoseRequest(stage.Sent(contender.s, jute.OpDelete)).Release()
 		case deleteFails:
-			w.notHeldAfterGivingUp(p, held, n)
+			w.notHeldAfterGivingUp(contender, held, n)
 		}
 		held.Release()
 	}
@@ -400,35 +400,35 @@ func (w *contexts) givesUpBeforeReply(n int, c string) (met bool) {
 
 // notHeldAfterGivingUp has the first delete of a late lock fail, and then Unlock is called: the lock is not held,
 // whatever the goroutine that Lock left behind has written into a field.
-func (w *contexts) notHeldAfterGivingUp(p *contextContender, held *zkserver.Fault, n int) {
-	failed := w.Server.Fail(jute.ErrRuntimeInconsistency, stage.Sent(p.s, jute.OpDelete))
+func (w *contexts) notHeldAfterGivingUp(contender *contextContender, held *zkserver.Fault, n int) {
+	failed := w.Server.Fail(jute.ErrRuntimeInconsistency, stage.Sent(contender.s, jute.OpDelete))
 	held.Release()
 	w.WaitFor(soon, func() bool { return len(failed.Hit()) > 0 }) // unless there is no node
-	w.NotLocked(p, i18n.Textf("Unlock after a Lock that gave up, and whose request %d was answered afterwards,", n))
-	w.beginLock(p)
-	w.ErrorIs(w.Result(p.result, "Lock with a ctx that has ended"), context.Canceled,
+	w.NotLocked(contender, i18n.Textf("Unlock after a Lock that gave up, and whose request %d was answered afterwards,", n))
+	w.beginLock(contender)
+	w.ErrorIs(w.Result(contender.result, "Lock with a ctx that has ended"), context.Canceled,
 		"a Lock has given up, and called again with the same ctx, which has ended, it returns no error that wraps ctx.Err()")
-	if ok, _ := w.TryLock(p, "TryLock after a Lock that gave up"); ok {
+	if ok, _ := w.TryLock(contender, "TryLock after a Lock that gave up"); ok {
 		w.Rest()
-		w.NotEmpty(w.NodesOf(p.s),
+		w.NotEmpty(w.NodesOf(contender.s),
 			"request %d of a Lock was answered after its ctx had ended, TryLock has got the lock meanwhile, and there is no "+
 				"node, so that the next contender gets in: two holders; the node that came late is deleted: make another", n)
 	}
 	failed.Release()
-	p.s.Conn.Close()
+	contender.s.Conn.Close()
 	w.Rest()
 }
 
 // answeredLate has a reply come late, and ctx goes on.
 func (w *contexts) answeredLate(n int) {
-	p := w.contextContender()
-	time.AfterFunc(late, w.Server.HoldReply(stage.NthRequest(p.s, n)).Release)
-	w.beginLock(p)
-	w.NoError(w.Result(p.result, "Lock, one of whose requests is answered late,"),
+	contender := w.newContender()
+	time.AfterFunc(late, w.Server.HoldReply(stage.NthRequest(contender.s, n)).Release)
+	w.beginLock(contender)
+	w.NoError(w.Result(contender.result, "Lock, one of whose requests is answered late,"),
 		"request %d of a contender, %v, was answered after %v, its ctx goes on, and Lock fails: only the end of ctx ends "+
-			"its wait", n, stage.RequestKind(p.s, n), late)
-	w.UnlockErr(p, i18n.Same("Unlock")) // a lease may have been lost meanwhile
-	p.s.Conn.Close()
+			"its wait", n, stage.RequestKind(contender.s, n), late)
+	w.UnlockErr(contender, i18n.Same("Unlock")) // a lease may have been lost meanwhile
+	contender.s.Conn.Close()
 }
 
 // An endingAtLook is a ctx that ends when somebody looks at it for the n-th time after n was set.
@@ -461,7 +461,7 @@ func givesUpAtOnce(w *contexts) {
 // givesUpAsItLocks ends the ctx of a waiter at the n-th look at it after the holder's node has gone.
 func (w *contexts) givesUpAsItLocks(n int) {
 	holder, holderSession := w.holder()
-	waiter := w.contextContender()
+	waiter := w.newContender()
 	ctx := &endingAtLook{Context: waiter.ctx, end: waiter.giveUp}
 	waiter.ctx = ctx
 	w.beginLock(waiter)

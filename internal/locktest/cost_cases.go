@@ -14,6 +14,8 @@ import (
 	"example.com/zklock/internal/locktest/stage"
 )
 
+// The cases of cost: requests and watch events that are counted, and watches and goroutines that are left.
+
 // ByKind returns how many requests there are of each kind, for a message.
 func ByKind(requests []jute.Op) i18n.Text {
 	counts := make(map[jute.Op]int)

@@ -16,6 +16,9 @@ import (
 	"example.com/zklock/zkserver"
 )
 
+// The cases in which something fails: a session ends, a request is lost, a server refuses. Most spoil each request of a
+// call in turn: the first time that the case makes the call its first request, then the second one, until it sends no more.
+
 // ExpiredWaiter has the session of a waiter end. The error, if there is one, must say so.
 func ExpiredWaiter(w *World) {
 	if err := expiredWaiter(w); err != nil {
@@ -52,7 +55,8 @@ func expiredWaiter(w *World) error {
 	return err
 }
 
-// waitsAgain waits until a Lock that was disturbed has returned or waits on a watch, and reports whether it waits.
+// waitsAgain waits, after Patience, until a Lock that was disturbed has returned or sleeps on a watch. It reports
+// whether it sleeps.
 func (w *World) waitsAgain(result <-chan error, s *Session) bool {
 	pause := stage.Patience
 	if w.Server == nil {
@@ -68,10 +72,10 @@ func ClosedWaiter(w *World) {
 	holder, _ := w.holder()
 	waiter, s := w.Contender()
 	lock := waiter.Lock
-	if b, ok := waiter.(background); ok {
+	if l, ok := waiter.(endlessLock); ok {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Hour/2)
 		defer cancel()
-		lock = func() error { return b.ContextLock.Lock(ctx) }
+		lock = func() error { return l.ContextLock.Lock(ctx) }
 	}
 	result := w.Aside("Lock", lock)
 	w.Waits(result, s, "the waiter")
@@ -186,7 +190,7 @@ type failedCall struct {
 	unlockHolder func()    // has the holder let go, if there is one that has not
 }
 
-// spoil spoils the n-th request of a contender. After release its clean-up is spoiled no more.
+// spoil has the n-th request of a contender meet the spoiler's fault. After release its clean-up is spoiled no more.
 func (w *World) spoil(sp spoiler, s *Session, n int) (fault *zkserver.Fault, release func()) {
 	if sp.serverIsAbsent {
 		w.Unreachable(s)
@@ -196,7 +200,7 @@ func (w *World) spoil(sp spoiler, s *Session, n int) (fault *zkserver.Fault, rel
 		return fault, func() {}
 	}
 	lose := w.Server.LoseRequest
-	if n%2 == 1 {
+	if n%2 == 1 { // by turns
 		lose = w.Server.LoseReply
 	}
 	return fault, lose(stage.Sent(s, jute.OpDelete)).Release
@@ -278,54 +282,53 @@ type spoiledContender struct {
 // spoilLock spoils each request of a Lock in turn, while another contender holds the lock.
 func (w *World) spoilLock(c spoiledContender) {
 	for _, sp := range w.spoilers() {
-		for n := 1; w.NotPolling(n); n++ {
-			holder, _ := w.holder()
-			waiter, s := c.open()
-			fault, release := w.spoil(sp, s, n)
-			result := w.BeginLock(waiter)
-			spoiled := w.HitOrSleeps(fault, s, "the request is spoiled, or the waiter waits")
-			waits := !spoiled || w.waitsAgain(result, s) // otherwise Lock has returned
-			if waits {
-				w.MustUnlock(holder, "the holder")
-			}
-			err := w.Result(result, i18n.Textf(
-				"Lock of %s, when its request %d %s, and it has tried again and waits, and the holder has let go,", c.name, n,
-				sp.what))
-			how := sp.how(s, n)
-			release()
-
-			if err != nil {
-				unlockHolder := func() {
-					if !waits {
-						w.MustUnlock(holder, "the holder")
-					}
-				}
-				c.failed(failedCall{contender: waiter, session: s, request: n, how: how,
-					mustOutlive: spoiled && w.mustOutlive(sp, s, n), err: err, unlockHolder: unlockHolder})
-				continue
-			}
-
-			w.True(waits, "%s, and Lock of %s returns no error while another contender holds the lock: two holders", how, c.name)
-			met := len(fault.Hit()) > 0
-			fault.Release()
-			if c.got != nil {
-				c.got(waiter)
-			}
-			w.NotEmpty(w.Nodes(),
-				"%s, and Lock has returned without a node, so that the next contender gets in: two holders", how)
-			w.MustUnlock(waiter, c.name)
-			w.noNodeStays(how)
-			if met {
-				continue // it has tried again itself
-			}
-			atLeast := 1 // request
-			if w.Subject.Queue {
-				atLeast = 2 // a create, and a list of the children
-			}
-			w.True(n > atLeast, "%s sends only %d requests: it cannot have looked for the holder", c.name, n-1)
-			break // all requests of a Lock have been spoiled
+		for n := 1; w.NotPolling(n) && w.spoilLockAt(c, sp, n); n++ {
 		}
 	}
+}
+
+// spoilLockAt spoils the n-th request of a Lock. It returns false if Lock sends fewer.
+func (w *World) spoilLockAt(c spoiledContender, sp spoiler, n int) (more bool) {
+	holder, _ := w.holder()
+	waiter, s := c.open()
+	fault, release := w.spoil(sp, s, n)
+	result := w.BeginLock(waiter)
+	spoiled := w.HitOrSleeps(fault, s, "the request is spoiled, or the waiter waits")
+	waits := !spoiled || w.waitsAgain(result, s) // otherwise Lock has returned
+	if waits {
+		w.MustUnlock(holder, "the holder")
+	}
+	err := w.Result(result, i18n.Textf(
+		"Lock of %s, when its request %d %s, and it has tried again and waits, and the holder has let go,", c.name, n, sp.what))
+	how := sp.how(s, n)
+	release()
+
+	if err != nil {
+		unlockHolder := func() {
+			if !waits {
+				w.MustUnlock(holder, "the holder")
+			}
+		}
+		c.failed(failedCall{contender: waiter, session: s, request: n, how: how,
+			mustOutlive: spoiled && w.mustOutlive(sp, s, n), err: err, unlockHolder: unlockHolder})
+		return true
+	}
+
+	w.True(waits, "%s, and Lock of %s returns no error while another contender holds the lock: two holders", how, c.name)
+	met := len(fault.Hit()) > 0 // then it has tried again itself
+	fault.Release()
+	if c.got != nil {
+		c.got(waiter)
+	}
+	w.NotEmpty(w.Nodes(), "%s, and Lock has returned without a node, so that the next contender gets in: two holders", how)
+	w.MustUnlock(waiter, c.name)
+	w.noNodeStays(how)
+	atLeast := 1 // request
+	if w.Subject.Queue {
+		atLeast = 2 // a create, and a list of the children
+	}
+	w.True(met || n > atLeast, "%s sends only %d requests: it cannot have looked for the holder", c.name, n-1)
+	return met
 }
 
 // errorInTryLock spoils each request of TryLock on a free lock in turn.

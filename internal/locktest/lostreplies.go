@@ -15,20 +15,14 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// A LostReplySubject is a fair queue whose contenders find the node again that a create has made whose reply was
-// lost. Subject, with FindsNode, has the cases that hold for any contender: the two suites complete each other.
-type LostReplySubject struct {
-	// New makes a contender for the lock at path, the parent of its node.
-	New func(conn *zk.Conn, path string) Lock
-	// ErrNotLocked is as in Subject.
-	ErrNotLocked error
-	// Level says how much is asked of the lock. The zero Level is Full.
-	Level Level
-}
+// A LostReplySubject is a fair queue whose contenders find the node again that a create has made whose reply was lost.
+// It needs New, ErrNotLocked and Level. Subject, with FindsNode, has the cases for any contender.
+type LostReplySubject Subject
 
 // Plan has the cases of a lock whose reply to create is lost.
 func (s LostReplySubject) Plan() Plan {
-	contender := Subject{New: s.New, ErrNotLocked: s.ErrNotLocked, Queue: true, FindsNode: true}
+	contender := Subject(s)
+	contender.Queue, contender.FindsNode = true, true
 	return NewPlan(lostReplyCases, stage.Of[*World](s.Level), contender, func(w *World) *World { return w }).
 		Needs(s.New != nil, "LostReplySubject.New is nil: it must make a contender")
 }
@@ -92,15 +86,16 @@ func waitersReplyLost(w *World) {
 	w.Server.LoseReply(stage.Creates(s))
 	result := w.BeginLock(l)
 	w.Hit(back, "the client connects again after the reply to create was lost")
+
 	name := w.NodesOf(s)[0]
-	locks := []string{name, w.NodesOf(holderSession)[0], w.NodesOf(middle)[0]}
+	ofContenders := []string{name, w.NodesOf(holderSession)[0], w.NodesOf(middle)[0]}
 	similar := w.makeSimilarNodes(s, name)
 	foreign := w.MustCreate(holderSession, w.Path+"/lock-", nil, zk.FlagEphemeralSequential) // of a program that writes no data
 	synctest.Wait()
 
 	// The first node that the search looks at is deleted, unless it is its own.
 	looks := w.Server.Hold(func(r zkserver.Request) bool {
-		return r.Session == s.ID && (r.Op == jute.OpGetData || r.Op == jute.OpExists) && !slices.Contains(locks, r.Path)
+		return r.Session == s.ID && (r.Op == jute.OpGetData || r.Op == jute.OpExists) && !slices.Contains(ofContenders, r.Path)
 	})
 	back.Release()
 	w.WaitOrSayWhy(func() bool { return len(result) > 0 || s.Sleeps() || len(looks.Hit()) > 0 },
@@ -111,6 +106,7 @@ func waitersReplyLost(w *World) {
 	looks.Release()
 	w.WaitOrSayWhy(func() bool { return len(result) > 0 || s.Sleeps() }, "%s, and it does not wait on a watch%s", what)
 
+	// The waiter before it goes, and then the other nodes: it still waits for the holder.
 	w.Vanishes(middle)
 	w.staysBehind(result)
 	require.Contains(w, []error{nil, zk.ErrNoNode}, holderSession.Delete(foreign, -1))
@@ -304,6 +300,7 @@ func searchLost(w *World) {
 			w.WaitOrSayWhy(func() bool { return len(result) > 0 || s.Sleeps() }, "%s, and it does not wait on a watch%s", what)
 			hit := len(fault.Hit()) > 0
 			fault.Release()
+
 			// When Lock knows the name of its node, it may return an error, as in step 3: it can delete the node.
 			if len(result) > 0 {
 				err := <-result
@@ -316,6 +313,7 @@ func searchLost(w *World) {
 				more = true
 				continue
 			}
+
 			w.noSecondNode(2, what)
 			w.MustUnlock(holder, "the holder")
 			w.locksDespite(result, what)

@@ -141,7 +141,7 @@ func manyOwners(w *owners) {
 	for i := range 16 {
 		contenders = append(contenders, doubleLock{open(fmt.Sprint("owner ", i))})
 	}
-	exclusion(w.World, contenders, true)
+	exclusion(w.World, contenders, allMustGetIn)
 }
 
 // manyGoroutines has goroutines of one owner hold the lock together, and never those of two owners. They
@@ -225,8 +225,7 @@ func lockAtOnce(w *owners) {
 	w.Waits(waits, s, "a goroutine that locked while another one of its owner tried in vain,")
 	w.MustUnlock(another, it)
 	w.Holds(waits, "a goroutine that locked while another one of its owner tried in vain,")
-	w.MustUnlock(owner, it)
-	w.NothingLeft()
+	w.unlockLast(owner, it)
 }
 
 // lockBeforeTheNode has three goroutines of an owner lock while the create of its node is under way.
@@ -252,6 +251,7 @@ func (w *owners) lockBeforeTheNode(owner Lock, s *Session) {
 	w.unlockLast(owner, "the other goroutine")
 }
 
+// lockFailsForOne has two goroutines of an owner wait, and one request fail when they may get in.
 func lockFailsForOne(w *owners) {
 	open, s := w.mutex()
 	owner := open("owner")
@@ -259,6 +259,7 @@ func lockFailsForOne(w *owners) {
 	first := w.waitsAtPlace(2, owner, s, "one goroutine")
 	second := w.BeginLock(owner)
 	synctest.Wait()
+
 	fault := w.Server.Fail(jute.ErrRuntimeInconsistency, stage.Sent(s, jute.OpGetChildren2)) // when it looks again
 	w.MustUnlock(holder, "the holder")
 	locked := 0
@@ -268,11 +269,13 @@ func lockFailsForOne(w *owners) {
 		}
 	}
 	fault.Release()
+
 	// A Lock that tries again gets in as well.
 	w.True(locked > 0, "a request of one goroutine fails, and none of the owner's two goroutines gets the lock: a "+
 		"failure must fail only the goroutine that it happened to")
 	w.False(w.subject.Requeues && locked < 2, "a request of one goroutine has failed, and it has not tried again")
 	w.holdsTimes(locked, owner, "after one of two Locks has failed, or has tried again")
+
 	for range locked {
 		w.MustUnlock(owner, "the owner")
 	}
@@ -286,15 +289,16 @@ func lockDuringUnlock(w *owners) {
 	owner := open("owner")
 	lock := func() (bool, error) { return true, owner.Lock() }
 	for _, during := range []struct {
-		call       func() (bool, error)
-		fails, cut bool // the delete of Unlock fails; the connection breaks before its answer. Otherwise the answer is late.
+		call  func() (bool, error)
+		fails bool // the delete of Unlock
+		cut   bool // the connection breaks before the answer to the delete; otherwise the answer is late
 	}{
 		{call: lock, fails: true}, {call: lock}, {call: owner.TryLock}, {call: lock, cut: true},
 	} {
 		w.MustLock(owner, "the owner")
 		nodes := w.Nodes()
 		held := w.Server.HoldReply(stage.Sent(s, jute.OpExists))
-		go s.Exists("/") // each answer waits for the one before
+		go s.Exists("/") // each answer waits for the one before, so all are late until this one comes
 		synctest.Wait()
 		if during.fails {
 			w.Server.Fail(jute.ErrRuntimeInconsistency, stage.Sent(s, jute.OpDelete))
@@ -317,6 +321,7 @@ func lockDuringUnlock(w *owners) {
 		if failed && len(result) == 0 { // it waits for another Unlock
 			w.UnlockErr(owner, "Unlock, called again,")
 		}
+
 		err := w.Result(result, "Lock of an owner during its last Unlock")
 		if !ok || failed && err != nil {
 			w.UnlockErr(owner, "Unlock, called again,")
@@ -344,12 +349,15 @@ func tryLockOwners(w *owners) {
 	w.tryLockGets(owner, "the owner that holds the lock")
 	nodes := w.Nodes()
 	w.Len(nodes, 1, "an owner that locks twice has one node")
+
 	w.tryLockIsRefused(another, "another owner of the same Mutex")
 	w.holdsTimes(0, another, "after TryLock has returned false")
+
 	w.MustUnlock(owner, "the owner, which has locked twice,")
 	w.tryLockIsRefused(another, "another owner, after one of two Unlocks,")
 	w.holdsTimes(1, owner, "after two TryLocks and one Unlock")
 	w.Equal(nodes, w.Nodes(), "TryLock has returned false, and it has left a node behind, or the holder's has gone")
+
 	w.MustUnlock(owner, "the owner")
 	w.tryLockGets(another, "another owner, on a free lock,")
 	w.unlockLast(another, "the other owner")
@@ -375,12 +383,14 @@ func unlockByAnother(w *owners) {
 	holder, waiter, idle := open("holder"), open("waiter"), open("idle")
 	w.MustLock(holder, "the holder")
 	result := w.waitsAtPlace(2, waiter, s, "the waiter")
+
 	nodes := w.Nodes()
 	w.unlockIsRefused(idle, "an owner that has never locked")
 	w.unlockIsRefused(waiter, "an owner whose Lock waits")
 	w.Equal(nodes, w.Nodes(), "Unlock by an owner that does not hold the lock has deleted another contender's node")
 	w.holdsTimes(1, holder, "after another owner's Unlock")
 	w.Waits(result, s, "the waiter")
+
 	w.MustUnlock(holder, "the holder")
 	w.Holds(result, "the waiter")
 	w.unlockIsRefused(holder, "an owner that has let go")
@@ -396,10 +406,12 @@ func unlockTooMany(w *owners) {
 	w.MustUnlock(owner, "the owner")
 	w.MustUnlock(owner, "the owner, which unlocks for the second time,")
 	w.unlockIsRefused(owner, "an owner, two Locks and three Unlocks,")
+
 	w.MustLock(next, "the next owner")
 	w.unlockIsRefused(owner, "an owner, two Locks and four Unlocks,")
 	w.tryLockIsRefused(owner, "an owner that has unlocked too often")
 	w.MustUnlock(next, "the next owner")
+
 	w.MustLock(owner, "an owner that has unlocked too often")
 	w.holdsTimes(1, owner, "after Unlocks too many, and one Lock")
 	w.MustUnlock(owner, it)
@@ -451,6 +463,7 @@ func unlockFails(w *owners) {
 	w.NotEmpty(fault.Hit(), "the last Unlock of an owner sends no delete")
 	w.Eventually("the owner's client is connected again", func() bool { return s.State() == zk.StateHasSession })
 	w.MustLock(next, "the next one")
+
 	if err == nil { // it has asked again
 		w.tryLockIsRefused(owner, "an owner that has let go")
 	} else {
@@ -473,6 +486,7 @@ func unlockFails(w *owners) {
 	w.NothingLeft()
 }
 
+// expiredOwner ends the session of an owner that has locked twice. Others lock, and then it unlocks twice, and locks again.
 func expiredOwner(w *owners) {
 	open, s := w.mutex()
 	owner, another := open("owner"), open("another")
@@ -486,6 +500,7 @@ func expiredOwner(w *owners) {
 	}
 	next, _ := w.Contender()
 	w.MustLock(next, "the next one")
+
 	before := w.Nodes()
 	if err := w.UnlockErr(owner, "Unlock after the session has expired"); err != nil && w.subject.ErrNotOwner != nil {
 		w.ErrorIs(err, w.subject.ErrNotOwner, "the first of two Unlocks after the session has expired")
@@ -493,9 +508,11 @@ func expiredOwner(w *owners) {
 	w.unlockIsRefused(owner, "an owner whose session has expired, its last,")
 	w.Equal(before, w.Nodes(), "an expired owner's Unlock has deleted another contender's node, the new holder's: two "+
 		"holders")
+
 	w.tryLockIsRefused(owner, "an owner whose session has expired, while the next one holds the lock,")
 	w.tryLockIsRefused(another, "another owner of its Mutex, while the next one holds the lock,")
 	w.holdsTimes(0, owner, "after Unlock has returned ErrNotOwner")
+
 	w.MustUnlock(next, "the next one")
 	w.MustLock(owner, "the owner, in its new session,")
 	w.holdsTimes(1, owner, "in its new session")
@@ -520,6 +537,7 @@ func otherMutex(w *owners) {
 	owner, at := open("owner"), w.Path+"-2"
 	w.MustLock(owner, "the owner")
 	other, stranger := w.subject.Other(owner, s.Conn, at), w.subject.Open(w.Session().Conn, at)("stranger")
+
 	w.holdsTimes(0, other, "of a lock that its owner does not hold, though it holds another one")
 	w.unlockIsRefused(other, "the holder of another lock")
 	w.MustLock(other, "the owner, which holds another lock,")

@@ -16,6 +16,8 @@ import (
 	"example.com/zklock/internal/locktest/stage"
 )
 
+// The cases of the queue: its order, what goes in it, and what comes between a look at it and a watch.
+
 // queue lines up n contenders, each in its own session: the first holds the lock, and the others wait, one by one.
 func (w *World) queue(n int) (locks []Lock, results []<-chan error, sessions []*Session) {
 	for range n {

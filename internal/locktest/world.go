@@ -61,9 +61,7 @@ func (w *World) waiter(in ...*Session) (Lock, *Session, <-chan error) {
 func (w *World) BeginLock(l Lock) <-chan error { return w.Aside("Lock", l.Lock) }
 
 // MustLock locks and fails if that does not work.
-func (w *World) MustLock(l Lock, name i18n.Text) {
-	w.Holds(w.BeginLock(l), name)
-}
+func (w *World) MustLock(l Lock, name i18n.Text) { w.Holds(w.BeginLock(l), name) }
 
 // TryLock calls TryLock, which must return. If the kind of lock has no TryLock, the error is errors.ErrUnsupported.
 func (w *World) TryLock(l Lock, what i18n.Text) (ok bool, err error) {
@@ -105,9 +103,7 @@ func (w *World) UnlockErr(l Lock, what i18n.Text) error {
 }
 
 // NotLocked fails if Unlock says anything but ErrNotLocked.
-func (w *World) NotLocked(l Lock, what i18n.Text) {
-	w.IsNotLocked(w.UnlockErr(l, what), what)
-}
+func (w *World) NotLocked(l Lock, what i18n.Text) { w.IsNotLocked(w.UnlockErr(l, what), what) }
 
 // IsNotLocked fails unless an error of Unlock is ErrNotLocked; if the subject has no ErrNotLocked, any error will do.
 func (w *World) IsNotLocked(err error, what i18n.Text) {

@@ -23,10 +23,10 @@ func (s Subject) Plan() stage.Plan {
 		Needs(s.Open != nil, "LeaseSubject.Open is nil: it must make contenders")
 }
 
+// The groups and the traits of cases, for the table of this package.
 const (
 	safety, liveness, faults, cost = stage.Safety, stage.Liveness, stage.Faults, stage.Cost
-
-	basic, exact = stage.OfBasic, stage.Exact
+	basic, exact                   = stage.OfBasic, stage.Exact
 )
 
 func row(name i18n.Text, g stage.Group, run func(w *leaseWorld), traits ...stage.Trait) stage.TestCase[*leaseWorld] {
@@ -136,12 +136,17 @@ func (w *leaseWorld) waiter(name string) (*attempt, *stage.Session) {
 // makeParent has a first holder make the parent of the nodes.
 func (w *leaseWorld) makeParent() {
 	lease, _ := w.holder()
-	w.release(lease, "the first holder, which makes the parent,")
-	w.NothingLeft()
+	w.releaseLast(lease, "the first holder, which makes the parent,")
 }
 
 func (w *leaseWorld) release(l Lease, name string) {
 	require.NoError(w, l.Unlock(bounded(w)), "Unlock of %s fails", name)
+}
+
+// releaseLast has the last holder unlock, after which nothing may be left.
+func (w *leaseWorld) releaseLast(l Lease, name string) {
+	w.release(l, name)
+	w.NothingLeft()
 }
 
 // bounded returns a ctx for a call that must return.
@@ -163,6 +168,7 @@ func (w *leaseWorld) mustLose(l Lease, what string) {
 	}
 }
 
+// tryLockInSilence calls TryLock with a ctx that has ended, and then while the server does not answer.
 func tryLockInSilence(w *leaseWorld) {
 	l, s := w.open()
 	ended, end := context.WithCancel(context.Background())
@@ -204,6 +210,7 @@ func unlockAfterNewParent(w *leaseWorld) {
 	require.Len(w, w.Nodes(), 1)
 	name := w.Nodes()[0] // the same one, unless names have ids
 	w.Renewed(s, i18n.Same("the old holder's client has a new session"))
+
 	before, _, err := admin.Get(w.Path + "/" + name)
 	require.NoError(w, err)
 	unlocked := lease.Unlock(bounded(w))
@@ -213,8 +220,7 @@ func unlockAfterNewParent(w *leaseWorld) {
 	require.Equal(w, before, after, "an expired holder's Unlock has changed the new holder's node")
 	require.ErrorIs(w, unlocked, w.kind.ErrLost, "Unlock after the session has expired")
 	require.False(w, bubble.IsClosed(next.Lost()), "Lost of the new holder is closed")
-	w.release(next, "the new holder")
-	w.NothingLeft()
+	w.releaseLast(next, "the new holder")
 }
 
 // unlockWhileCutOff lets the client keep requests back until the next holder has a node of the same name.
@@ -228,8 +234,7 @@ func unlockWhileCutOff(w *leaseWorld) {
 	time.Sleep(time.Second) // for Unlock to send its requests
 
 	w.Server.Expire(s.ID)
-	admin := w.Session()
-	w.DeleteParent(admin)
+	w.DeleteParent(w.Session())
 	next, _ := w.holder()
 	nodes := w.Nodes() // the name of the holder's, unless names have ids
 	back.Release()
@@ -238,10 +243,10 @@ func unlockWhileCutOff(w *leaseWorld) {
 	require.Equal(w, nodes, w.Nodes(), "Unlock was called while the client was cut off; the client has kept the delete "+
 		"back, and sent it in its next session, and has deleted another contender's node; "+
 		"send nothing while the client has no connection")
-	w.release(next, "the next holder")
-	w.NothingLeft()
+	w.releaseLast(next, "the next holder")
 }
 
+// createInTheNextSession has the client keep a create back while it has no connection, until its session has ended.
 func createInTheNextSession(w *leaseWorld) {
 	w.makeParent()
 	l, s := w.open(w.Ordinary())
@@ -252,8 +257,7 @@ func createInTheNextSession(w *leaseWorld) {
 	time.Sleep(time.Second) // for Lock to send its requests
 	w.Server.Expire(s.ID)
 	back.Release()
-	w.release(w.mustGet(a, "a contender whose session has expired before its create was sent"), "it")
-	w.NothingLeft()
+	w.releaseLast(w.mustGet(a, "a contender whose session has expired before its create was sent"), "it")
 }
 
 func expiredLease(w *leaseWorld) {
@@ -261,6 +265,7 @@ func expiredLease(w *leaseWorld) {
 	w.Expire(s)
 	next, _ := w.holder()
 	w.mustLose(lease, "the session has expired")
+
 	before := w.Nodes()
 	err := lease.Unlock(bounded(w))
 	require.Equal(w, before, w.Nodes(),
@@ -270,8 +275,7 @@ func expiredLease(w *leaseWorld) {
 	require.Greater(w, next.Token(), lease.Token(), "the token of the next holder is not higher")
 	w.release(next, "the new holder")
 	again, _ := w.holder(s)
-	w.release(again, "the old holder's client, in its new session")
-	w.NothingLeft()
+	w.releaseLast(again, "the old holder's client, in its new session")
 }
 
 // cutOff keeps all that a holder sends from the server, from different moments on: a holder proves now and then that
@@ -288,6 +292,7 @@ func cutOff(w *leaseWorld) {
 		require.LessOrEqual(w, time.Since(began), 10*time.Second, "Lost closes later than the session timeout")
 		require.Empty(w, a.result, "the next one has got the lock before the Lost of the holder was closed: two holders")
 		w.release(w.mustGet(a, "the next one, when the session has expired"), "it")
+
 		began = time.Now()
 		require.ErrorIs(w, lease.Unlock(bounded(w)), w.kind.ErrLost)
 		require.Less(w, time.Since(began), time.Second, "the lease is lost, and Unlock waits for the server")
@@ -306,6 +311,7 @@ func lateAnswer(w *leaseWorld) {
 	a := w.beginLock(next)
 	late := w.Server.HoldReply(stage.NthRequest(s, 1))
 	w.Hit(late, i18n.Same("the holder sends a request"))
+
 	back := w.CutOff(w.Server.Hold, s)
 	time.Sleep(6 * time.Second) // of the ten that the session lives without a packet
 	late.Release()
@@ -327,8 +333,7 @@ func shortCut(w *leaseWorld) {
 	}
 	time.Sleep(time.Minute) // for the clock to close Lost by mistake
 	require.False(w, bubble.IsClosed(lease.Lost()), "the connection broke and came back, and Lost is closed")
-	w.release(lease, "the holder")
-	w.NothingLeft()
+	w.releaseLast(lease, "the holder")
 }
 
 func longHold(w *leaseWorld) {
@@ -361,6 +366,5 @@ func deletedLease(w *leaseWorld) {
 	w.Rest() // for a delete in the background
 	require.Equal(w, nodes, w.Nodes(),
 		"the node of a holder that has lost its own has gone: that of the next holder, which has the same name")
-	w.release(next, "the next holder")
-	w.NothingLeft()
+	w.releaseLast(next, "the next holder")
 }

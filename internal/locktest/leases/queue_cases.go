@@ -32,6 +32,7 @@ func tokensGrow(w *leaseWorld) {
 	}
 }
 
+// numbersWrap has three contenders get the largest numbers, and another library's node comes with the smallest one.
 func numbersWrap(w *leaseWorld) {
 	w.makeParent()
 	require.True(w, w.Server.SetSequence(w.Path, 1<<31-4)) // three before the largest, which more than one node gets
@@ -47,7 +48,8 @@ func numbersWrap(w *leaseWorld) {
 			w.Eventually(i18n.Same("the first gets the lock"), func() bool { return len(a.result) > 0 })
 		}
 	}
-	admin := w.Session() // another library's node comes later, and its number is lower
+
+	admin := w.Session()
 	later := w.MustCreate(admin, w.Path+"/lock--2147483648", nil, zk.FlagEphemeral)
 	for i, a := range attempts {
 		lease := w.mustGet(a, stage.Contender(i).String()+", whose turn it is,")
@@ -72,8 +74,7 @@ func numbersRunOut(w *leaseWorld) {
 		require.ErrorIs(w, <-a.result, zk.ErrNodeExists, "the server has no more numbers")
 		require.Zero(w, s.Tap.Armed())
 	}
-	w.release(lease, "the holder")
-	w.NothingLeft()
+	w.releaseLast(lease, "the holder")
 }
 
 // curatorNode makes a node whose name is that of Curator's, and zk.Lock's, nodes. goes deletes it.
@@ -96,8 +97,7 @@ func curatorName(w *leaseWorld) {
 	require.Empty(w, b.result, "the contender after one of Curator's has got the lock: two holders")
 	goes()
 	w.release(w.mustGet(a, "the contender after one of Curator's that has gone"), "it")
-	w.release(w.mustGet(b, "the last"), "it")
-	w.NothingLeft()
+	w.releaseLast(w.mustGet(b, "the last"), "it")
 }
 
 // curatorComesLater has a name of Curator's that sorts before ours: only the number counts.
@@ -111,6 +111,7 @@ func curatorComesLater(w *leaseWorld) {
 	w.NothingLeft()
 }
 
+// zkLock has a contender of the client library's own lock between two of ours.
 func zkLock(w *leaseWorld) {
 	lease, _ := w.holder()
 	s := w.Session()
@@ -124,8 +125,7 @@ func zkLock(w *leaseWorld) {
 	w.Holds(locked, i18n.Same("zk.Lock"))
 	w.Waits(a.result, waiterSession, i18n.Same("our second contender, which comes after zk.Lock,"))
 	require.NoError(w, theirs.Unlock())
-	w.release(w.mustGet(a, "our second contender"), "it")
-	w.NothingLeft()
+	w.releaseLast(w.mustGet(a, "our second contender"), "it")
 }
 
 // predecessorChanges changes the data of each node before a waiter's.
@@ -158,8 +158,7 @@ func predecessorChanges(w *leaseWorld) {
 		w.release(lease, "the holder")
 		lease = w.mustGet(a, stage.Contender(i+1).String())
 	}
-	w.release(lease, "the last")
-	w.NothingLeft()
+	w.releaseLast(lease, "the last")
 }
 
 func container(w *leaseWorld) {
@@ -174,8 +173,7 @@ func container(w *leaseWorld) {
 	_, ok := w.Server.Node(w.Path)
 	require.False(w, ok, "the parent stays though no contender uses it")
 	again, _ := w.holder()
-	w.release(again, "the contender that comes when the parent has gone")
-	w.NothingLeft()
+	w.releaseLast(again, "the contender that comes when the parent has gone")
 }
 
 // parentGoes takes the parent away before each create.
@@ -188,8 +186,7 @@ func parentGoes(w *leaseWorld) {
 		w.Hit(held, i18n.Same("the request is sent"))
 		require.NoError(w, w.Session().Delete(w.Path, -1))
 		held.Release()
-		w.release(w.mustGet(a, "the contender whose parent was deleted"), "it")
-		w.NothingLeft()
+		w.releaseLast(w.mustGet(a, "the contender whose parent was deleted"), "it")
 	}
 }
 

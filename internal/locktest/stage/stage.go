@@ -3,11 +3,12 @@
 // A case calls an operation of a lock with Aside, which returns a channel at once, and then waits:
 //
 //   - Holds, Waits, Result: for a call, which must have got the lock, must sleep on a watch, or must have returned;
-//   - Hit, HitOrSleeps, HitOrReturns: for a request that meets a fault, or for what happens in place of that;
 //   - Eventually, WaitUntil, WaitOrSayWhy: for a condition, with different messages if it never comes true;
-//   - WaitFor, WaitWhileKept, Rest: for a time, in which something may happen.
+//   - WaitFor, WaitWhileKept, Rest: for a time, in which something may happen;
+//   - Hit, HitOrSleeps, HitOrReturns: for a request that meets a fault, or for what happens in place of that.
 //
-// NthRequest, Sent and Creates say which request a fault is to meet.
+// NthRequest, Sent and Creates say which request a fault is to meet. The functions are in this order: how a case is
+// played, sessions, calls, conditions and times, nodes, faults, requests.
 package stage
 
 import (
@@ -48,17 +49,18 @@ type Stage struct {
 	Queue  bool             // Path is the parent of the contenders' nodes
 	Keeps  time.Duration    // how long a node of the lock may stay when nobody holds it
 	Others []string         // nodes of contenders that the case is not about
-	strict bool             // no goroutine may be left when the case is over: nothing waits for it, and the bubble fails
+	needs  Needs
 	zoo    *ensemble.Ensemble
 }
 
+// Needs are what a case needs of its stage.
 type Needs struct {
 	Exact  bool // control of the server, which only the embedded one gives
 	Calm   bool // sessions with the timeout CalmTimeout, on the embedded server
-	Strict bool // no goroutine may be left when the case is over
+	Strict bool // no goroutine may be left when the case is over: nothing waits for it, and the bubble fails
 }
 
-// Play plays a case against the ZooKeeper that ZK names.
+// Play plays a case against the ZooKeeper that the environment variable ZK names, the embedded one if there is none.
 func Play(c *runner.Case, queue bool, needs Needs, run func(w *Stage)) {
 	zoo := Real(c.T)
 	if zoo != nil {
@@ -69,7 +71,7 @@ func Play(c *runner.Case, queue bool, needs Needs, run func(w *Stage)) {
 		return
 	}
 	bubble.Limits{None: c.Watched()}.Test(c.T, func(t *testing.T) {
-		w := &Stage{Case: c.In(t), Queue: queue, strict: needs.Strict, Path: "/locktest/a/lock"}
+		w := &Stage{Case: c.In(t), Queue: queue, needs: needs, Path: "/locktest/a/lock"}
 		goroutines := runtime.NumGoroutine()
 		t.Cleanup(func() { w.endAfterLeaks(goroutines) }) // runs last: the clients and the server are closed by then
 		defer w.Left()
@@ -87,7 +89,7 @@ func Play(c *runner.Case, queue bool, needs Needs, run func(w *Stage)) {
 		defer w.Bound(mostTime)()
 
 		run(w)
-		if !w.strict {
+		if !w.needs.Strict {
 			w.waitForLock(afterwards)
 		}
 	})
@@ -116,11 +118,16 @@ func Real(t require.TestingT) *ensemble.Ensemble {
 	return zoo
 }
 
+// CalmTimeout is the session timeout of a Calm case, the least that its server agrees to; it outlives a short break.
+const CalmTimeout = 20 * time.Minute
+
 // afterwards is how long a lock may clean up after its case, in virtual time, with clients and a server that live.
 const afterwards = 10 * time.Minute
 
-// Contender is the name of contender i of a case in a message.
-func Contender(i int) i18n.Text { return i18n.Textf("contender %s", i18n.Letter(i)) }
+// waitForLock waits until no goroutine of the lock is left.
+func (w *Stage) waitForLock(patience time.Duration) bool {
+	return w.poll(30*time.Second, patience, func() bool { return !runner.InLock() })
+}
 
 // poll waits until ok returns true, in virtual time, and for no longer than patience. It reports
 // whether ok has. The pause between two calls of ok grows up to maxPause.
@@ -136,15 +143,10 @@ func (w *Stage) poll(maxPause, patience time.Duration, ok func() bool) bool {
 	}
 }
 
-// waitForLock waits until no goroutine of the lock is left.
-func (w *Stage) waitForLock(patience time.Duration) bool {
-	return w.poll(30*time.Second, patience, func() bool { return !runner.InLock() })
-}
-
 // endAfterLeaks ends the process if a goroutine is left when a case's clients and server have been closed: the bubble
 // would not end. The lock need not be to blame: a closed client leaves some requests without an answer.
 func (w *Stage) endAfterLeaks(goroutines int) {
-	if w.strict || w.Failed() || !w.Watched() {
+	if w.needs.Strict || w.Failed() || !w.Watched() {
 		return
 	}
 	if !w.poll(time.Second, time.Minute, func() bool { return runtime.NumGoroutine() <= goroutines }) {
@@ -152,17 +154,12 @@ func (w *Stage) endAfterLeaks(goroutines int) {
 	}
 }
 
-// CalmTimeout is the session timeout of a Calm case, the least that its server agrees to; it outlives a short break.
-const CalmTimeout = 20 * time.Minute
-
-// removeAll deletes nodes that a case may have left on a real server.
-func (w *Stage) removeAll(conn *zk.Conn, p string) {
-	children, _, _ := conn.Children(p)
-	for _, child := range children {
-		w.removeAll(conn, p+"/"+child)
-	}
-	if err := conn.Delete(p, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
-		w.Errorf("clean up: delete %s: %v", p, err)
+// NoGoroutines fails if the lock has left a goroutine though its client has long been connected. It skips real servers.
+func (w *Stage) NoGoroutines() {
+	if w.Server != nil && !w.waitForLock(afterwards) {
+		w.Failf(
+			"the lock leaks a goroutine: every contender has let go, its client has been connected for %v since, and the "+
+				"goroutine still waits%s", afterwards, runner.Leaked())
 	}
 }
 
@@ -199,6 +196,9 @@ func (w *Stage) Ordinary() *Session {
 	return &Session{Conn: conn, Tap: tap, ID: conn.SessionID()}
 }
 
+// Contender is the name of contender i of a case in a message.
+func Contender(i int) i18n.Text { return i18n.Textf("contender %s", i18n.Letter(i)) }
+
 // Aside calls an operation of a lock in a goroutine of its own; its result comes on the channel.
 func (w *Stage) Aside(what string, f func() error) <-chan error {
 	result := make(chan error, 1)
@@ -227,16 +227,7 @@ func (w *Stage) Holds(ch <-chan error, name i18n.Text) {
 	w.NoError(w.Result(ch, i18n.Textf("Lock of %s", name)), "Lock of %s fails", name)
 }
 
-// Hit waits until a request meets a fault, and fails if none does.
-func (w *Stage) Hit(f *zkserver.Fault, what i18n.Text) {
-	select {
-	case <-f.Hit():
-	case <-time.After(Patience):
-		w.Failf("never happens: %s%s", what, w.Why())
-	}
-}
-
-// Waits waits until a contender sleeps on a watch. It fails if the contender gets the lock or an error instead.
+// Waits waits until a contender sleeps on a watch. It fails if its Lock returns instead, whose result comes on ch.
 func (w *Stage) Waits(ch <-chan error, s *Session, name i18n.Text) {
 	w.Sleeps(s, name, func() bool { return len(ch) > 0 })
 	if len(ch) > 0 {
@@ -245,10 +236,11 @@ func (w *Stage) Waits(ch <-chan error, s *Session, name i18n.Text) {
 	}
 }
 
-// Sleeps waits until a contender that must wait sleeps on a watch, or in says that it has the lock; otherwise it fails.
-func (w *Stage) Sleeps(s *Session, name i18n.Text, in func() bool) {
+// Sleeps waits until a contender sleeps on a watch, or its call has returned. It fails if neither happens: the
+// contender waits without a watch.
+func (w *Stage) Sleeps(s *Session, name i18n.Text, returned func() bool) {
 	before := s.Tap.Counts().Total()
-	if bubble.Until(w.settle, func() bool { return in() || s.Sleeps() }) {
+	if bubble.Until(w.settle, func() bool { return returned() || s.Sleeps() }) {
 		return
 	}
 	const oneLook = 5 // requests at most
@@ -258,16 +250,15 @@ func (w *Stage) Sleeps(s *Session, name i18n.Text, in func() bool) {
 	w.Failf("%s waits without a watch: no event will wake it at the release%s", name, w.Why())
 }
 
-// Eventually waits until ok returns true, and fails if it does not in time.
-func (w *Stage) Eventually(what i18n.Text, ok func() bool) {
-	w.WaitOrSayWhy(ok, "never happens: %s%s", what)
+// NotPolling is the condition of a loop over the requests of an operation: true, or it fails if there are too many.
+func (w *Stage) NotPolling(n int) bool {
+	w.True(n <= 100, "the lock polls: it sends more than 100 requests for one operation")
+	return true
 }
 
-// WaitFor waits until ok returns true, at most for d.
-func (w *Stage) WaitFor(d time.Duration, ok func() bool) {
-	for begin := time.Now(); !ok() && time.Since(begin) < d; {
-		time.Sleep(time.Millisecond + time.Since(begin)/100)
-	}
+// Eventually waits until ok returns true, and fails if that never comes.
+func (w *Stage) Eventually(what i18n.Text, ok func() bool) {
+	w.WaitOrSayWhy(ok, "never happens: %s%s", what)
 }
 
 // WaitUntil is Eventually with a message of its own. It polls, because a real server announces no change.
@@ -343,88 +334,46 @@ func (w *Stage) watched(watch zkserver.Watch) i18n.Text {
 	return i18n.Textf("a contender watches %s, which is still there", name)
 }
 
-// Expire ends a session behind its client's back.
-func (w *Stage) Expire(s *Session) {
-	_, err := w.zoo.EndSession(s.Tap, s.ID)
-	require.NoError(w, err)
+// WaitFor waits until ok returns true, at most for d. It does not fail.
+func (w *Stage) WaitFor(d time.Duration, ok func() bool) {
+	for begin := time.Now(); !ok() && time.Since(begin) < d; {
+		time.Sleep(time.Millisecond + time.Since(begin)/100)
+	}
 }
 
-// Renewed waits until a client has another session than it began with.
-func (w *Stage) Renewed(s *Session, what i18n.Text) {
-	w.Eventually(what, func() bool { return s.SessionID() != 0 && s.SessionID() != s.ID && s.State() == zk.StateHasSession })
+// WaitWhileKept waits for the time Keeps, in which a lock may keep a node that nobody needs. On a real server it then
+// waits until at most n nodes are left.
+func (w *Stage) WaitWhileKept(n int) {
+	time.Sleep(w.Keeps)
+	w.WaitFor(Patience, func() bool { return w.Keeps == 0 || w.Server != nil || len(w.Nodes()) <= n })
 }
 
-// Nodes lists the nodes of contenders: those below the lock's path, and the one at the path if it is ephemeral.
-func (w *Stage) Nodes() (nodes []string) {
-	defer func() {
-		nodes = slices.DeleteFunc(nodes, func(node string) bool { return slices.Contains(w.Others, node) })
-	}()
+// Rest gives a lock the time to end its work in the background: Patience, on the embedded server.
+func (w *Stage) Rest() {
 	if w.Server != nil {
-		nodes := w.Server.Children(w.Path)
-		if node, ok := w.Server.Node(w.Path); ok && node.Stat.EphemeralOwner != 0 {
-			nodes = append(nodes, path.Base(w.Path))
-		}
-		return nodes
+		time.Sleep(Patience)
 	}
-	s := w.Session()
-	_, err := s.Sync("/")
-	require.NoError(w, err)
-	children, _, err := s.Children(w.Path)
-	if errors.Is(err, zk.ErrNoNode) {
-		return nil
-	}
-	require.NoError(w, err)
-	_, stat, err := s.Exists(w.Path)
-	require.NoError(w, err)
-	if stat.EphemeralOwner != 0 {
-		children = append(children, path.Base(w.Path))
-	}
-	return children
 }
 
-// NodesOf lists the ephemeral nodes of a session, which the embedded server knows.
-func (w *Stage) NodesOf(s *Session) []string {
-	for _, live := range w.Server.Sessions() {
-		if live.ID == s.ID {
-			return live.Ephemerals
-		}
-	}
-	return nil
-}
-
-// NothingLeft fails if the lock has left a node. A watch that is left blocks nobody: NoWatches looks for it.
-func (w *Stage) NothingLeft() {
-	w.NoNodes("every contender has let go, and the lock leaves a node behind: it blocks every contender that comes later")
-}
-
-// NoWatches fails if the lock has left a watch, where that can be seen.
-func (w *Stage) NoWatches() {
-	if w.Server == nil {
-		return
-	}
-	synctest.Wait()
-	if watches := w.Server.Watches(); len(watches) > 0 {
-		w.Failf(
-			"every contender has let go, and the lock leaves a watch on %s behind, which the server keeps for as long as "+
-				"the session lives; ExistsW on a node that has gone sets a watch, and GetW does not", watches[0].Path)
+// MakeParent makes all nodes above the contenders', which anybody may change.
+func (w *Stage) MakeParent() {
+	w.MakeParents(w.Session().Conn, zk.WorldACL(zk.PermAll))
+	if w.Queue {
+		w.makeNode(w.Session().Conn, w.Path, zk.WorldACL(zk.PermAll))
 	}
 }
 
 // MakeParents makes all nodes above the lock's; the last has that acl.
-func (w *Stage) MakeParents(conn *zk.Conn, acl []zk.ACL) {
-	dir := path.Dir(w.Path)
-	for i := 1; i <= len(dir); i++ {
-		if i < len(dir) && dir[i] != '/' {
-			continue
-		}
-		a := zk.WorldACL(zk.PermAll)
-		if i == len(dir) {
-			a = acl
-		}
-		if _, err := conn.Create(dir[:i], nil, zk.FlagPersistent, a); err != nil && !errors.Is(err, zk.ErrNodeExists) {
-			require.NoError(w, err)
-		}
+func (w *Stage) MakeParents(conn *zk.Conn, acl []zk.ACL) { w.makeNode(conn, path.Dir(w.Path), acl) }
+
+// makeNode makes a node with that acl, and all above it, unless they are there.
+func (w *Stage) makeNode(conn *zk.Conn, p string, acl []zk.ACL) {
+	if p == "/" {
+		return
 	}
+	w.makeNode(conn, path.Dir(p), zk.WorldACL(zk.PermAll))
+	_, err := conn.Create(p, nil, zk.FlagPersistent, acl)
+	require.Contains(w, []error{nil, zk.ErrNodeExists}, err)
 }
 
 // MustCreate makes a node as another program does, and returns its path. Anybody may change the node.
@@ -442,27 +391,91 @@ func (w *Stage) DeleteParent(s *Session) {
 	})
 }
 
+// removeAll deletes nodes that a case may have left on a real server.
+func (w *Stage) removeAll(conn *zk.Conn, p string) {
+	children, _, _ := conn.Children(p)
+	for _, child := range children {
+		w.removeAll(conn, p+"/"+child)
+	}
+	if err := conn.Delete(p, -1); err != nil && !errors.Is(err, zk.ErrNoNode) {
+		w.Errorf("clean up: delete %s: %v", p, err)
+	}
+}
+
+// Nodes lists the nodes of contenders: those below the lock's path, and the one at the path if it is ephemeral.
+func (w *Stage) Nodes() []string {
+	nodes, owner := w.children()
+	if owner != 0 {
+		nodes = append(nodes, path.Base(w.Path))
+	}
+	return slices.DeleteFunc(nodes, func(node string) bool { return slices.Contains(w.Others, node) })
+}
+
+// children lists the nodes below the lock's path. The owner is the session of the node at the path, if it is ephemeral.
+func (w *Stage) children() (names []string, owner int64) {
+	if w.Server != nil {
+		node, _ := w.Server.Node(w.Path)
+		return w.Server.Children(w.Path), node.Stat.EphemeralOwner
+	}
+	s := w.Session()
+	_, err := s.Sync("/")
+	require.NoError(w, err)
+	names, stat, err := s.Children(w.Path)
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil, 0
+	}
+	require.NoError(w, err)
+	return names, stat.EphemeralOwner
+}
+
+// NodesOf lists the ephemeral nodes of a session, which the embedded server knows.
+func (w *Stage) NodesOf(s *Session) []string {
+	for _, live := range w.Server.Sessions() {
+		if live.ID == s.ID {
+			return live.Ephemerals
+		}
+	}
+	return nil
+}
+
+// NothingLeft fails if the lock has left a node. A watch that is left blocks nobody: NoWatches looks for it.
+func (w *Stage) NothingLeft() {
+	w.NoNodes("every contender has let go, and the lock leaves a node behind: it blocks every contender that comes later")
+}
+
 // NoNodes fails if a contender has a node, and keeps it for longer than it may.
 func (w *Stage) NoNodes(message i18n.Text) {
 	w.WaitWhileKept(0)
 	w.Empty(w.Nodes(), "%s", message)
 }
 
-// WaitWhileKept waits for the time Keeps, in which a lock may keep a node that nobody needs. On a real server it then
-// waits until at most n nodes are left.
-func (w *Stage) WaitWhileKept(n int) {
-	time.Sleep(w.Keeps)
-	w.WaitFor(Patience, func() bool { return w.Keeps == 0 || w.Server != nil || len(w.Nodes()) <= n })
+// NoWatches fails if the lock has left a watch, where that can be seen.
+func (w *Stage) NoWatches() {
+	if w.Server == nil {
+		return
+	}
+	synctest.Wait()
+	if watches := w.Server.Watches(); len(watches) > 0 {
+		w.Failf(
+			"every contender has let go, and the lock leaves a watch on %s behind, which the server keeps for as long as "+
+				"the session lives; ExistsW on a node that has gone sets a watch, and GetW does not", watches[0].Path)
+	}
 }
 
-// NotPolling is the condition of a loop over the requests of an operation: true, or it fails if there are too many.
-func (w *Stage) NotPolling(n int) bool {
-	w.True(n <= 100, "the lock polls: it sends more than 100 requests for one operation")
-	return true
+// A MakeFault makes a fault that meets the next request for which when returns true, such as zkserver.Server.Hold.
+type MakeFault = func(when func(zkserver.Request) bool) *zkserver.Fault
+
+// Hit waits until a request meets a fault, and fails if none does; what names the request.
+func (w *Stage) Hit(f *zkserver.Fault, what i18n.Text) {
+	select {
+	case <-f.Hit():
+	case <-time.After(Patience):
+		w.Failf("never happens: %s%s", what, w.Why())
+	}
 }
 
 // HitOrSleeps waits until a request meets a fault, and returns true. If the session's contender sleeps on a watch before
-// that, no request will come, and Meets returns false.
+// that, no request will come, and HitOrSleeps returns false.
 func (w *Stage) HitOrSleeps(f *zkserver.Fault, s *Session, what i18n.Text) bool {
 	w.Eventually(what, func() bool { return len(f.Hit()) > 0 || s.Sleeps() })
 	return len(f.Hit()) > 0
@@ -473,20 +486,6 @@ func (w *Stage) HitOrReturns(f *zkserver.Fault, result <-chan error) bool {
 	w.Eventually("a request is on its way, or the call returns", func() bool { return len(f.Hit()) > 0 || len(result) > 0 })
 	return len(f.Hit()) > 0
 }
-
-// Vanishes ends the session of a waiter, and keeps its client from coming back. What
-// its Lock does then is of no interest: it may return, wait, or try again.
-func (w *Stage) Vanishes(s *Session) {
-	if w.Server == nil {
-		s.Close()
-		return
-	}
-	w.CutOff(w.Server.Hold, s, jute.OpConnect)
-	require.True(w, w.Server.Expire(s.ID))
-}
-
-// A MakeFault makes a fault that meets the next request for which when returns true, such as zkserver.Server.Hold.
-type MakeFault = func(when func(zkserver.Request) bool) *zkserver.Fault
 
 // CutOff makes a fault meet the requests that the client of a session sends, on this connection and on
 // later ones, until back is called: requests of the kinds ops, or all if there are no ops.
@@ -504,48 +503,32 @@ func (w *Stage) Unreachable(s *Session) {
 	time.Sleep(100 * time.Millisecond) // until the client has noticed
 }
 
+// Vanishes ends the session of a waiter, so that its node goes, and keeps its client from coming back. What its Lock
+// does then is of no interest: it may return, wait, or try again.
+func (w *Stage) Vanishes(s *Session) {
+	if w.Server == nil {
+		s.Close()
+		return
+	}
+	w.CutOff(w.Server.Hold, s, jute.OpConnect)
+	require.True(w, w.Server.Expire(s.ID))
+}
+
+// Expire ends a session behind its client's back.
+func (w *Stage) Expire(s *Session) {
+	_, err := w.zoo.EndSession(s.Tap, s.ID)
+	require.NoError(w, err)
+}
+
+// Renewed waits until a client whose session has ended has another one.
+func (w *Stage) Renewed(s *Session, what i18n.Text) {
+	w.Eventually(what, func() bool { return s.SessionID() != 0 && s.SessionID() != s.ID && s.State() == zk.StateHasSession })
+}
+
 // SaysExpired answers the next request of a lock with the error that its session has ended. It ends a second later.
 func (w *Stage) SaysExpired(s *Session) {
 	w.Server.Fail(jute.ErrSessionExpired, NthRequest(s, 1))
 	time.AfterFunc(time.Second, func() { w.Server.Expire(s.ID) })
-}
-
-// Rest gives a lock the time to end its work in the background, on the embedded server.
-func (w *Stage) Rest() {
-	if w.Server != nil {
-		time.Sleep(Patience)
-	}
-}
-
-// NoGoroutines fails if the lock has left a goroutine though its client has long been connected. It skips real servers.
-func (w *Stage) NoGoroutines() {
-	if w.Server != nil && !w.waitForLock(afterwards) {
-		w.Failf(
-			"the lock leaks a goroutine: every contender has let go, its client has been connected for %v since, and the "+
-				"goroutine still waits%s", afterwards, runner.Leaked())
-	}
-}
-
-// MakeParent makes all nodes above the contenders', which anybody may change.
-func (w *Stage) MakeParent() {
-	w.MakeParents(w.Session().Conn, zk.WorldACL(zk.PermAll))
-	if w.Queue {
-		_, err := w.Session().Create(w.Path, nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll))
-		require.Contains(w, []error{nil, zk.ErrNodeExists}, err)
-	}
-}
-
-// RequestKind is the kind of the n-th request of a session, from 1; OpError if it has sent fewer.
-func RequestKind(s *Session, n int) jute.Op {
-	if sent := RequestsOf(s); n <= len(sent) {
-		return sent[n-1]
-	}
-	return jute.OpError
-}
-
-// ByClient reports whether the client sends requests of this kind by itself: no lock decides whether and when.
-func ByClient(op jute.Op) bool {
-	return op == jute.OpPing || op == jute.OpConnect || op == jute.OpSetWatches
 }
 
 // NthRequest returns the condition of the n-th request that the lock of a session sends from now on.
@@ -589,7 +572,20 @@ func RequestsOf(sessions ...*Session) (ops []jute.Op) {
 	return ops
 }
 
+// RequestKind is the kind of the n-th request of a session, from 1; OpError if it has sent fewer.
+func RequestKind(s *Session, n int) jute.Op {
+	if sent := RequestsOf(s); n <= len(sent) {
+		return sent[n-1]
+	}
+	return jute.OpError
+}
+
 // CreatesNode reports whether a request makes a node that a lock may leave behind.
 func CreatesNode(op jute.Op) bool {
 	return op == jute.OpCreate || op == jute.OpMulti || op == jute.OpCreate2 || op == jute.OpCreateContainer || op == jute.OpCreateTTL
+}
+
+// ByClient reports whether the client sends requests of this kind by itself: no lock decides whether and when.
+func ByClient(op jute.Op) bool {
+	return op == jute.OpPing || op == jute.OpConnect || op == jute.OpSetWatches
 }
