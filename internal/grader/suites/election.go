@@ -134,11 +134,11 @@ type campaign struct {
 // newCampaign has a new candidate, in a session of its own, call Lead.
 func (w *election) newCampaign(name i18n.Text) *campaign {
 	s := w.SessionFor(w.timeout)
-	return w.campaign(name, w.subject.New(s.Conn, w.Path, w.timeout), s)
+	return w.newCampaignOf(name, w.subject.New(s.Conn, w.Path, w.timeout), s)
 }
 
-// campaign has a candidate call Lead. The leader's function returns when the case calls resign.
-func (w *election) campaign(name i18n.Text, candidate Candidate, s *locktest.Session) *campaign {
+// newCampaignOf has a candidate call Lead. The leader's function returns when the case calls resign.
+func (w *election) newCampaignOf(name i18n.Text, candidate Candidate, s *locktest.Session) *campaign {
 	// Unless the case sets within, the deadline of this ctx is never reached. When it ends, its cause is not ctx.Err().
 	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(w.within, 1000*time.Hour))
 	ctx, end := context.WithCancelCause(ctx)
@@ -239,6 +239,7 @@ func termIsCzxid(w *election) {
 	w.HasError(leader.ctx.Err(), "the leader has resigned, and its ctx has not ended: what it has started goes on")
 }
 
+// leadReturns has a leader resign with an error of its function, after the end of its ctx, and then lead twice more.
 func leadReturns(w *election) {
 	var leader *campaign
 	for _, own := range []error{context.Canceled, i18n.Errorf("the function's own error")} {
@@ -250,14 +251,15 @@ func leadReturns(w *election) {
 		w.ErrorIs(err, own, "ctx has ended, the leader's function returns an error, and Lead does not return it")
 		w.NotErrorIs(err, w.subject.ErrLost, "the leader has resigned, and Lead returns ErrLost")
 	}
-	again := w.campaign("the same candidate, once more,", leader.candidate, leader.s)
+
+	again := w.newCampaignOf("the same candidate, once more,", leader.candidate, leader.s)
 	w.mustLead(again)
 	w.Rest() // what the first term has left behind has come to its end
 	w.NoError(again.ctx.Err(), "the candidate leads once more, and the ctx of its second term has ended by itself")
 	w.True(again.term > leader.term, "the candidate leads once more, and its term is not higher")
 	w.resigns(again)
 
-	third := w.campaign("the same candidate, once more,", leader.candidate, leader.s)
+	third := w.newCampaignOf("the same candidate, once more,", leader.candidate, leader.s)
 	w.mustLead(third)
 	again.cancel()
 	w.Rest()
@@ -269,11 +271,13 @@ func ctxOfLeader(w *election) {
 	leader, next := w.leaderAndNext()
 	leader.cancel()
 	w.ctxMustEnd(leader, time.Millisecond, "the ctx that Lead was called with has ended")
+
 	w.Rest() // a minute, in which Lead may clean up
 	w.NotErrorIs(w.write(leader.candidate, leader.term, "at last"), w.subject.ErrStale, "the leader's ctx has ended, "+
 		"its function has not returned, nobody else leads, and Write returns ErrStale: it is its term until it has resigned")
 	w.mustNotLead(next, "the leader's ctx has ended, and its function has not returned: it may still be at work; "+
 		"resign after that")
+
 	leader.resign(nil)
 	err := w.Result(leader.result, "Lead, whose function has returned,")
 	w.NotErrorIs(err, w.subject.ErrLost, "ctx has ended and the leader has resigned, and Lead returns ErrLost")
@@ -283,23 +287,26 @@ func ctxOfLeader(w *election) {
 	w.resigns(next)
 }
 
+// ctxOfCandidate ends the ctx of two of three candidates that wait: that of one is cancelled, and one has a deadline.
 func ctxOfCandidate(w *election) {
 	leader, next := w.leaderAndNext()
 	third := w.newCampaign("the third candidate")
 	w.mustWait(third, "another candidate leads")
 	inASecond := &election{World: w.World, subject: w.subject, timeout: w.timeout, within: time.Second}
 	fourth := inASecond.newCampaign("the next candidate")
+
 	next.cancel()
-	wraps := func(c *campaign, why error) {
+	mustWrap := func(c *campaign, why error) {
 		w.ErrorIs(w.Result(c.result, "Lead, whose ctx has ended,"), why,
 			"the ctx of a waiting candidate has ended, and Lead returns no error that wraps ctx.Err()")
 	}
-	wraps(next, context.Canceled)
-	wraps(fourth, context.DeadlineExceeded)
+	mustWrap(next, context.Canceled)
+	mustWrap(fourth, context.DeadlineExceeded)
 	w.Eventually("the node of the candidate that gave up goes", func() bool { return len(w.Nodes()) <= 2 })
 	w.Rest()
 	w.mustNotLead(third, "the candidate before it has given up, and the leader still leads; look again at the whole "+
 		"queue after each event")
+
 	w.resigns(leader)
 	began := time.Now()
 	w.mustLead(third)
@@ -309,6 +316,7 @@ func ctxOfCandidate(w *election) {
 	w.resigns(third)
 }
 
+// leadersSessionEnds ends the session of a leader, which campaigns again in its next one, and that of a candidate.
 func leadersSessionEnds(w *election) {
 	leader, next := w.leaderAndNext()
 	w.Expire(leader.s)
@@ -318,9 +326,11 @@ func leadersSessionEnds(w *election) {
 	w.Empty(leader.result, "the leadership was lost, and Lead has returned while its function is at work: for the "+
 		"caller it has ended")
 	w.resignsLate(leader)
+
 	w.Renewed(leader.s, "the old leader's client has a new session")
-	again := w.campaign("the old leader, in its new session,", leader.candidate, leader.s)
+	again := w.newCampaignOf("the old leader, in its new session,", leader.candidate, leader.s)
 	w.mustWait(again, "another candidate leads")
+
 	third := w.newCampaign("the third candidate")
 	w.mustWait(third, "another candidate leads")
 	w.Expire(third.s)
@@ -328,6 +338,7 @@ func leadersSessionEnds(w *election) {
 	third.cancel() // it may have queued again
 	w.NotErrorIs(w.Result(third.result, "Lead, whose ctx has ended,"), w.subject.ErrLost, "the session of a candidate that has not "+
 		"led yet has ended, and Lead returns ErrLost: it has no leadership to lose, so return the client's error")
+
 	w.resigns(next)
 	w.mustLead(again)
 	w.True(again.term > next.term, "the next leader's term is not higher")
@@ -383,7 +394,8 @@ func (w *election) lastResigns(c *campaign) {
 
 // leaderLateAnswer keeps back the answer to each of the first requests of a candidate in turn.
 func leaderLateAnswer(w *election) {
-	for n := 1; n <= 8; n++ { // with the first ones it becomes the leader, with the others it shows that its session lives
+	const requests = 8 // with the first ones it becomes the leader, with the others it shows that its session lives
+	for n := 1; n <= requests; n++ {
 		for _, late := range []time.Duration{4 * time.Second, 4600 * time.Millisecond, 6 * time.Second} {
 			// A session ends at a tick of the server, every two seconds. After this wait, that is just after its timeout.
 			time.Sleep(time.Until(time.Now().Truncate(2 * time.Second).Add(3900 * time.Millisecond)))
@@ -398,13 +410,14 @@ func leaderLateAnswer(w *election) {
 func (w *election) lateAnswer(n int, late time.Duration) {
 	s := w.Session()
 	answer := w.Server.HoldReply(stage.NthRequest(s, n))
-	leader := w.campaign("the leader", w.subject.New(s.Conn, w.Path, electionTimeout), s)
+	leader := w.newCampaignOf("the leader", w.subject.New(s.Conn, w.Path, electionTimeout), s)
 	w.Eventually("the leader shows again and again that its session lives", func() bool { return len(answer.Hit()) > 0 })
 	back := w.CutOff(w.Server.Hold, s)
 	next := w.newCampaign("the next candidate")
 	time.Sleep(late)
 	answer.Release()
 	w.mustLead(next)
+
 	if bubble.IsClosed(leader.began) {
 		w.HasError(leader.ctx.Err(), "the answer to request %d of the leader, %v, came %v late, then the leader was cut "+
 			"off, and the next one leads while the leader's ctx has not ended: two leaders; the server's clock has run "+
@@ -426,13 +439,14 @@ func longestTerm(w *election) {
 	locktest.LongHold(w.World)
 }
 
+// leaderShortCut breaks the leader's connection, then loses a request with it, and then cuts the leader off for longer.
 func leaderShortCut(w *election) {
 	leader, next := w.leaderAndNext()
-	for range 5 {
+	for range 5 { // times
 		time.Sleep(7 * time.Second) // less than the session timeout
 		require.True(w, w.Server.Cut(leader.s.ID))
 	}
-	for range 3 { // a request of the leader is lost with its connection
+	for range 3 { // times
 		lost := w.Server.LoseRequest(stage.NthRequest(leader.s, 1))
 		w.Eventually("the leader shows that its session lives", func() bool { return len(lost.Hit()) > 0 || leader.ctx.Err() != nil })
 		lost.Release()
@@ -440,6 +454,7 @@ func leaderShortCut(w *election) {
 	}
 	w.NoError(leader.ctx.Err(), "the connection of the leader broke and came back at once, its session lives, and its "+
 		"ctx has ended: zk.ErrConnectionClosed does not say that the session has ended; ask again")
+
 	back := w.CutOff(w.Server.Hold, leader.s)
 	time.Sleep(7500 * time.Millisecond) // of ten seconds: the leadership may be lost, and the session lives
 	back()
@@ -449,6 +464,8 @@ func leaderShortCut(w *election) {
 	w.resigns(next)
 }
 
+// longTerm has a leader whose session timeout is short lead for long. Somebody writes the data of its node and of the next
+// candidate's: that costs no leadership, and changes no term.
 func longTerm(w *election) {
 	w.timeout = time.Second // far less than usual
 	w.makeRecord()
@@ -457,12 +474,14 @@ func longTerm(w *election) {
 	for _, node := range w.Nodes() {
 		w.Server.Touch(w.Path + "/" + node)
 	}
+
 	time.Sleep(20 * time.Minute)
 	w.NoError(leader.ctx.Err(), "nothing has happened for 20 minutes, but that somebody has written the data of the "+
 		"leader's node again, and its ctx has ended: show often enough that the session lives, whose timeout is %v", w.timeout)
 	w.NoError(w.write(leader.candidate, leader.term, "by a"),
 		"somebody has written the data of the leader's node again, and Write fails")
 	w.mustNotLead(next, "another candidate leads")
+
 	w.resigns(leader)
 	w.mustLead(next)
 	w.Equal(nextsNode.Stat.Czxid, next.term,

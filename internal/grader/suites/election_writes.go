@@ -13,6 +13,8 @@ import (
 	"example.com/zklock/zkserver"
 )
 
+// The cases of an election whose leaders write: the table electionCases, in election.go, has their sentences.
+
 // record is the node that the leaders write.
 const record = "/locktest/record"
 
@@ -37,6 +39,7 @@ func (w *election) mustBeRefused(err error, what i18n.Text) {
 	w.ErrorIs(err, w.subject.ErrStale, "%s writes, and Write returns another error than ErrStale", what)
 }
 
+// writes has a leader write in its term, and then in others; and the next leader, and the first one again.
 func writes(w *election) {
 	w.makeRecord()
 	leader, next := w.leaderAndNext()
@@ -45,29 +48,36 @@ func writes(w *election) {
 	w.mustBeRefused(w.write(leader.candidate, leader.term-1, "by a"), "the leader, in an earlier term than its own,")
 	w.mustBeRefused(w.write(next.candidate, 0, "by b"), "a candidate that has not led yet, in term 0,")
 	w.mustBeRefused(w.write(leader.candidate, leader.term+1<<32, "by a"), "the leader, in a term that has not begun,")
+
 	w.resigns(leader)
 	w.mustLead(next)
 	w.mustBeRefused(w.write(leader.candidate, leader.term, "by a, late"), "a candidate that has resigned")
 	w.recordMustBe("by a", refusedButWritten)
 	w.NoError(w.write(next.candidate, next.term, "by b"), "the next leader writes in its term, and Write fails")
+
 	w.resigns(next)
-	again := w.campaign("the first leader, once more,", leader.candidate, leader.s)
+	again := w.newCampaignOf("the first leader, once more,", leader.candidate, leader.s)
 	w.mustLead(again)
 	w.mustBeRefused(w.write(again.candidate, leader.term, "by a, late"), "a leader, in an earlier term of its own,")
 	w.recordMustBe("by b", refusedButWritten)
 	w.NoError(w.write(again.candidate, again.term, "by a"), "another leader has written since, and Write fails")
-	w.Unreachable(again.s)
-	again.resign(nil)
-	w.Result(again.result, "Lead, whose function has returned,") // its node may still be there
+	w.writesAfterOutage(again)
+}
+
+// writesAfterOutage has a leader resign that cannot reach a server, so that its node may stay. It leads once more.
+func (w *election) writesAfterOutage(leader *campaign) {
+	w.Unreachable(leader.s)
+	leader.resign(nil)
+	w.Result(leader.result, "Lead, whose function has returned,")
 	w.Rest()
-	w.mustBeRefused(w.write(again.candidate, again.term, "late"),
+	w.mustBeRefused(w.write(leader.candidate, leader.term, "late"),
 		"a candidate that has resigned, and could not reach a server,")
-	last := w.campaign("the same candidate, once more,", again.candidate, again.s)
+	last := w.newCampaignOf("the same candidate, once more,", leader.candidate, leader.s)
 	w.Rest()
-	w.False(last.term == again.term, "a candidate has resigned, and could not reach a server; it leads once more, and "+
+	w.False(last.term == leader.term, "a candidate has resigned, and could not reach a server; it leads once more, and "+
 		"its term is the old one: a late write of that term passes; make a node for each Lead")
 	last.resign(nil)
-	w.Expire(again.s)
+	w.Expire(leader.s)
 }
 
 // nameComesAgain has the session of a leader end, and the empty parent go: the numbers begin
@@ -82,6 +92,7 @@ func nameComesAgain(w *election) {
 	w.mustBeRefused(w.write(leader.candidate, leader.term, "by a, late"),
 		"an old leader whose node had the number of the present leader's")
 	w.recordMustBe("nothing", refusedButWritten)
+
 	w.ctxMustEnd(leader, electionTimeout, "the leader's session has ended, and the next leader's node has the same number")
 	w.resignsLate(leader)
 	w.Rest()
@@ -109,11 +120,13 @@ func writeUnderWay(w *election) {
 			w.resigns(next)
 			break
 		}
+
 		nodes := w.NodesOf(leader.s)
 		w.NotEmpty(nodes, "the leader has no node")
 		require.NoError(w, w.Session().Delete(nodes[0], -1))
 		w.mustLead(next)
 		w.NoError(w.write(next.candidate, next.term, "by b"), "the next leader writes in its term, and Write fails")
+
 		held.Release()
 		w.mustBeRefused(w.Result(written, "Write, whose request was held back,"),
 			"an old leader whose write was under way at the hand-over")
@@ -126,6 +139,7 @@ func writeUnderWay(w *election) {
 	}
 }
 
+// writeFails has a leader write a node that does not exist, then many at once, and then in trouble of each kind.
 func writeFails(w *election) {
 	w.timeout = 30 * time.Second // the leader leads on when no server can be reached for a moment
 	leader := w.leader()
@@ -135,6 +149,7 @@ func writeFails(w *election) {
 	w.NotErrorIs(err, w.subject.ErrStale,
 		"the node that is written does not exist, and Write returns ErrStale: the leader takes its leadership for lost")
 	w.NoError(leader.ctx.Err(), "the node that is written does not exist, and the leader's ctx has ended")
+
 	w.makeRecord()
 	w.writeAtOnce(leader)
 	changes := stage.Sent(leader.s, jute.OpMulti, jute.OpSetData)

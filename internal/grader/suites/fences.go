@@ -62,9 +62,9 @@ var fenceCases = []locktest.TestCase[*fences]{
 type fences struct {
 	*stage.Stage
 	subject FenceSubject
-	at      string // the path of the register
-	first   string // the path of the case's first register
-	others  int    // how many more registers the case has had
+	at      string // the path of the register that the case uses
+	first   string // the path of its first register
+	others  int    // how many more registers it has had
 }
 
 // useAnotherPath has a case go on with a register that does not exist yet.
@@ -223,50 +223,56 @@ type meanwhile struct {
 const ofSlow, ofQuick = "of the slow one", "of the quick one"
 
 // inBetween holds back each request of a Write in turn, of a node that exists and of one that does not. Meanwhile
-// happens what m says. Then it calls then with the result of the Write.
-func (w *fences) inBetween(token int64, m meanwhile, then func(r Register, what i18n.Text, err error)) {
+// happens what m says. Then it calls then with the other process's register, and the result of the Write.
+func (w *fences) inBetween(token int64, m meanwhile, then func(other Register, what i18n.Text, err error)) {
 	for _, exists := range []bool{true, false} {
-		for n := 1; w.NotPolling(n); n++ {
-			w.useAnotherPath()
-			r, s := w.openStore()
-			other, otherSession := w.openStore()
-			if exists {
-				w.mustPass(other, 1, "before", "it is the first")
-			}
-			held := w.Server.Hold(stage.NthRequest(s, n))
-			result := w.Aside("Write", func() error { return r.Write(token, []byte(ofSlow)) })
-			if !w.HitOrReturns(held, result) {
-				w.True(n > 1, "Write sends no request: the token must outlive the process, keep it on a znode")
-				w.NoError(<-result, "Write with token %d fails", token)
-				held.Release()
-				break
-			}
-
-			op := stage.RequestKind(s, n)
-			did := i18n.Textf("another process of the store has stored a value with token %d", m.writes)
-			if !m.deletes {
-				w.mustPass(other, m.writes, ofQuick, "a higher token than the last")
-			} else if seen, _, _ := other.Read(); seen < token { // else the value is stored, and goes with the node
-				did = "somebody has deleted the node"
-				otherSession.Delete(w.at, -1)
-			}
-			next := w.Server.Hold(stage.NthRequest(s, 1))
-			held.Release()
-			if m.deletes && m.writes > 0 && w.HitOrReturns(next, result) && w.write(other, m.writes, ofQuick) == nil {
-				did = i18n.Textf("somebody has deleted the node, and before the next request another process of the store has stored "+
-					"a value with token %d", m.writes)
-			}
-			next.Release()
-
-			what := i18n.Textf("while request %d of a Write with token %d, %v, was on its way, %s", n, token, op, did)
-			then(other, what, w.Result(result, i18n.Textf("%s, and Write", what)))
+		for n := 1; w.NotPolling(n) && w.heldWrite(n, exists, token, m, then); n++ {
 		}
 	}
 }
 
+// heldWrite holds back the n-th request of a Write. It returns false if the Write sends fewer.
+func (w *fences) heldWrite(n int, exists bool, token int64, m meanwhile,
+	then func(other Register, what i18n.Text, err error)) (met bool) {
+	w.useAnotherPath()
+	r, s := w.openStore()
+	other, otherSession := w.openStore()
+	if exists {
+		w.mustPass(other, 1, "before", "it is the first")
+	}
+	held := w.Server.Hold(stage.NthRequest(s, n))
+	result := w.Aside("Write", func() error { return r.Write(token, []byte(ofSlow)) })
+	if !w.HitOrReturns(held, result) {
+		w.True(n > 1, "Write sends no request: the token must outlive the process, keep it on a znode")
+		w.NoError(<-result, "Write with token %d fails", token)
+		held.Release()
+		return false
+	}
+
+	did := i18n.Textf("another process of the store has stored a value with token %d", m.writes)
+	if !m.deletes {
+		w.mustPass(other, m.writes, ofQuick, "a higher token than the last")
+	} else if seen, _, _ := other.Read(); seen < token { // else the value is stored, and goes with the node
+		did = "somebody has deleted the node"
+		otherSession.Delete(w.at, -1)
+	}
+	next := w.Server.Hold(stage.NthRequest(s, 1))
+	op := stage.RequestKind(s, n)
+	held.Release()
+	if m.deletes && m.writes > 0 && w.HitOrReturns(next, result) && w.write(other, m.writes, ofQuick) == nil {
+		did = i18n.Textf("somebody has deleted the node, and before the next request another process of the store has stored "+
+			"a value with token %d", m.writes)
+	}
+	next.Release()
+
+	what := i18n.Textf("while request %d of a Write with token %d, %v, was on its way, %s", n, token, op, did)
+	then(other, what, w.Result(result, i18n.Textf("%s, and Write", what)))
+	return true
+}
+
 func betweenCheckAndStore(w *fences) {
-	w.inBetween(33, meanwhile{writes: 34}, func(r Register, what i18n.Text, err error) {
-		w.mustHave(r, 34, ofQuick, i18n.Textf("%s, and an old token has written; the check and the store must "+
+	w.inBetween(33, meanwhile{writes: 34}, func(other Register, what i18n.Text, err error) {
+		w.mustHave(other, 34, ofQuick, i18n.Textf("%s, and an old token has written; the check and the store must "+
 			"be one step: pass to Set the version that you have checked", what))
 		w.HasError(err, "%s, and Write returns no error: its value is not there", what)
 	})
@@ -282,18 +288,18 @@ func staleInBetween(w *fences) {
 
 func lowerInBetween(w *fences) {
 	for _, token := range []int64{34, 33} { // another holder's, and the same one's
-		w.inBetween(token, meanwhile{writes: 33}, func(r Register, what i18n.Text, err error) {
+		w.inBetween(token, meanwhile{writes: 33}, func(other Register, what i18n.Text, err error) {
 			w.NoError(err, "%s, and Write fails: the token is not stale, so look again, and store the value", what)
-			w.mustHave(r, token, ofSlow, what)
+			w.mustHave(other, token, ofSlow, what)
 		})
 	}
 	for _, m := range []meanwhile{{deletes: true}, {deletes: true, writes: 32}} {
-		w.inBetween(33, m, func(r Register, what i18n.Text, err error) { w.passes(r, 33, what, err) })
+		w.inBetween(33, m, func(other Register, what i18n.Text, err error) { w.isStored(other, 33, what, err) })
 	}
 }
 
-// passes fails if a Write has been refused, or its value cannot be written.
-func (w *fences) passes(r Register, token int64, what i18n.Text, err error) {
+// isStored fails if a Write, whose result is err, was refused, or its value is not there, not even after another Write.
+func (w *fences) isStored(r Register, token int64, what i18n.Text, err error) {
 	w.NotErrorIs(err, w.subject.ErrStale, "%s, and Write returns ErrStale: no higher token has been seen; check again",
 		what)
 	if err != nil {
@@ -329,7 +335,7 @@ func manyInBetween(w *fences) {
 		held.Release()
 		err := w.Result(result, i18n.Textf("%s, and Write", what))
 		if lost < races { // it has given up, or has stored the value
-			w.passes(r, token, what, err)
+			w.isStored(r, token, what, err)
 			continue
 		}
 		w.mustHave(r, token+1, "of the next holder", i18n.Textf("%s, then with a higher one, and an old token has "+
@@ -361,57 +367,57 @@ func anyBytes(w *fences) {
 
 // spoiledWrite has the connection and the session of a Write break, and then loses each request and each reply.
 func spoiledWrite(w *fences) {
-	w.troubledWrite()
+	mute := func(s *locktest.Session) { // no read is answered for a while
+		time.AfterFunc(20*time.Second, w.CutOff(w.Server.LoseRequest, s, jute.OpGetData))
+	}
+	for _, trouble := range []func(*locktest.Session){w.Unreachable, w.SaysExpired, mute} {
+		w.troubledStores(trouble)
+	}
 	for _, before := range []int64{33, 34, noNode} { // a lower token than the Write's, the same one, and none
 		w.lossyWrite(before, w.Server.LoseRequest)
 		w.lossyWrite(before, w.Server.LoseReply)
 	}
 }
 
-// troubledWrite has no server be reached, the session end, or no read be answered for a while.
-func (w *fences) troubledWrite() {
-	mute := func(s *locktest.Session) {
-		time.AfterFunc(20*time.Second, w.CutOff(w.Server.LoseRequest, s, jute.OpGetData))
+// troubledStores has trouble come upon a Read of one store and a Write of another. Then a third store writes, and the
+// two must notice.
+func (w *fences) troubledStores(trouble func(*locktest.Session)) {
+	w.useAnotherPath()
+	writer, writerSession := w.openStore()
+	reader, readerSession := w.openStore()
+	w.mustPass(reader, 33, "before", "it is the first")
+	w.mustHave(reader, 33, "before", "the value was written")
+	trouble(readerSession)
+	token, _, err := reader.Read()
+	w.True(err != nil || token == 33, "no server can be reached, or the session of the store ends, and Read returns "+
+		"token %d and no error: that says that nothing has been written", token)
+
+	trouble(writerSession)
+	err = w.write(writer, 33, "after")
+	w.NotErrorIs(err, w.subject.ErrStale, "no server can be reached, or the session of the store ends, and "+
+		"Write returns ErrStale: no higher token has been seen; return the client's error")
+	third, thirdSession := w.openStore()
+	if err == nil {
+		w.mustHave(third, 33, "after", "no request was answered for a while, and Write has returned no error")
 	}
-	for _, trouble := range []func(*locktest.Session){w.Unreachable, w.SaysExpired, mute} {
-		w.useAnotherPath()
-		r, s := w.openStore()
-		other, otherSession := w.openStore()
-		w.mustPass(other, 33, "before", "it is the first")
-		w.mustHave(other, 33, "before", "the value was written")
-		trouble(otherSession)
-		token, _, err := other.Read()
-		w.True(err != nil || token == 33, "no server can be reached, or the session of the store ends, and Read returns "+
-			"token %d and no error: that says that nothing has been written", token)
+	time.Sleep(2 * time.Minute) // by then the clients are connected again
+	w.mustPass(writer, 33, "again", "the holder tries again")
 
-		trouble(s)
-		err = w.write(r, 33, "after")
-		w.NotErrorIs(err, w.subject.ErrStale, "no server can be reached, or the session of the store ends, and "+
-			"Write returns ErrStale: no higher token has been seen; return the client's error")
-		third, thirdSession := w.openStore()
-		if err == nil {
-			w.mustHave(third, 33, "after", "no request was answered for a while, and Write has returned no error")
-		}
+	held := w.Server.Hold(stage.NthRequest(readerSession, 2)) // if a Read sends so many
+	time.AfterFunc(time.Second, func() { thirdSession.Delete(w.at, -1); held.Release() })
+	_, _, err = reader.Read()
+	time.Sleep(2 * time.Second) // by then the node is deleted, whatever the Read has sent
+	w.NoError(err, "somebody has deleted the node between two requests of Read, and Read fails: "+
+		"a node that is not there counts as never written")
 
-		time.Sleep(2 * time.Minute) // by then the clients are connected again
-		w.mustPass(r, 33, "again", "the holder tries again")
-
-		held := w.Server.Hold(stage.NthRequest(otherSession, 2)) // if a Read sends so many
-		time.AfterFunc(time.Second, func() { thirdSession.Delete(w.at, -1); held.Release() })
-		_, _, err = other.Read()
-		time.Sleep(2 * time.Second)
-		w.NoError(err, "somebody has deleted the node between two requests of Read, and Read fails: "+
-			"a node that is not there counts as never written")
-
-		const what i18n.Text = "the client has been cut off, or has a new session, " +
-			"then somebody has deleted the node, and another process of the store has written"
-		for token := int64(41); token < 45; token++ { // each time the node has a version that it has had before
-			w.mustPass(third, token, "of the third", what)
-			for _, store := range []Register{r, other} {
-				w.mustHave(store, token, "of the third", what)
-				w.mustBeRefused(store, token-1, "late", what)
-				w.mustBeRefused(store, 33, "late", what) // the store has written it before
-			}
+	const what i18n.Text = "the client has been cut off, or has a new session, " +
+		"then somebody has deleted the node, and another process of the store has written"
+	for token := int64(41); token < 45; token++ { // each time the node has a version that it has had before
+		w.mustPass(third, token, "of the third", what)
+		for _, store := range []Register{writer, reader} {
+			w.mustHave(store, token, "of the third", what)
+			w.mustBeRefused(store, token-1, "late", what)
+			w.mustBeRefused(store, 33, "late", what) // the store has written it before
 		}
 	}
 }

@@ -158,8 +158,8 @@ type participant struct {
 	result <-chan error // of its lock call
 }
 
-// participant makes a contender in a session, a new one if none is given.
-func (w *readWrite) participant(reads bool, name i18n.Text, in ...*locktest.Session) *participant {
+// newParticipant makes a contender in a session, a new one if none is given.
+func (w *readWrite) newParticipant(reads bool, name i18n.Text, in ...*locktest.Session) *participant {
 	if len(in) == 0 {
 		in = []*locktest.Session{w.Session()}
 	}
@@ -168,12 +168,10 @@ func (w *readWrite) participant(reads bool, name i18n.Text, in ...*locktest.Sess
 }
 
 func (w *readWrite) reader(name i18n.Text, in ...*locktest.Session) *participant {
-	return w.participant(true, name, in...)
+	return w.newParticipant(true, name, in...)
 }
 
-func (w *readWrite) writer(name i18n.Text, in ...*locktest.Session) *participant {
-	return w.participant(false, name, in...)
-}
+func (w *readWrite) writer(name i18n.Text) *participant { return w.newParticipant(false, name) }
 
 // mustEnter has a contender lock. It fails if the contender has to wait.
 func (w *readWrite) mustEnter(p *participant, where i18n.Text) {
@@ -205,9 +203,7 @@ func (w *readWrite) mustStay(p *participant, why i18n.Text) {
 	}
 }
 
-func (w *readWrite) leaves(p *participant) {
-	w.MustUnlock(p, p.name)
-}
+func (w *readWrite) leaves(p *participant) { w.MustUnlock(p, p.name) }
 
 func readersTogether(w *readWrite) {
 	a, b := w.reader("the first reader"), w.reader("the second reader")
@@ -336,7 +332,7 @@ func readWriteRequests(w *readWrite) {
 		var all []*participant
 		var sessions []*locktest.Session
 		for i, kind := range c.queue {
-			p := w.participant(kind == 'r', i18n.Textf("%s of %s", stage.Contender(i), c.queue))
+			p := w.newParticipant(kind == 'r', i18n.Textf("%s of %s", stage.Contender(i), c.queue))
 			p.result = w.BeginLock(p)
 			w.Eventually(i18n.Textf("%s is in, or waits", p.name), func() bool { return len(p.result) > 0 || p.s.Sleeps() })
 			all = append(all, p)

@@ -1,7 +1,7 @@
 package suites
 
 import (
-	"context"
+	"cmp"
 	"runtime/debug"
 	"slices"
 	"sync/atomic"
@@ -18,6 +18,10 @@ import (
 	"example.com/zklock/internal/locktest/runner"
 )
 
+// The cases of this file have the explorer play schedules of a lock. A schedule is an order in which the requests of some
+// contenders are carried out, and faults happen in between. Package explore searches schedules of a world for one that
+// shows a violation. A player.World has the contenders, what each of them calls, and the faults that may happen.
+
 // A ScheduleSubject is a lock that is put through every schedule of a few worlds.
 type ScheduleSubject struct {
 	// Folder of the exercise, such as 03-predecessor.
@@ -26,216 +30,6 @@ type ScheduleSubject struct {
 	Open locks.Open
 	// NotLocked is what Unlock returns if the lock is not held.
 	NotLocked error
-}
-
-// A schedulePlan is one case: a world and how it is searched. A search is limited by a number
-// of schedules, so that a grade does not depend on how fast the machine is.
-type schedulePlan struct {
-	name  i18n.Text
-	group locktest.Group
-	world player.World
-	explore.Search
-	unsafeOnly bool // no other violations count than those that cost all points
-}
-
-var faultNames = map[player.Fault]i18n.Text{
-	player.LoseRequest: "a request is lost", player.LoseReply: "a reply is lost",
-	player.Cut: "a connection breaks", player.Expire: "a session ends",
-	player.EndContext: "a ctx ends",
-}
-
-// plans are the cases for a kind of lock. They play every schedule of what a fixed case does with one, or random
-// schedules if there are too many. Two contenders with one fault have fewer than two thousand schedules; the limit is
-// for a lock that has no end of them. A search with a Seed is random, and draws the same schedules each time.
-func plans(s player.Subject, register bool) []schedulePlan {
-	p := &planner{
-		Subject: s, contenders: 2, kinds: []player.Fault{player.LoseRequest, player.LoseReply, player.Cut, player.Expire},
-		every: explore.Search{Limit: 3000, Merge: true}, everyName: "every schedule of two contenders",
-	}
-	if s.Permits > 1 {
-		p.contenders = s.Permits + 1
-		p.every = explore.Search{Seed: 2, Limit: 500}
-		p.everyName = randomName(p.every.Limit, p.contenders)
-	}
-	if s.Contexts {
-		p.kinds = append(p.kinds, player.EndContext)
-	}
-	if register {
-		p.addRegisters()
-		return p.list
-	}
-	p.addComplete()
-	p.addShared()
-	p.addRandom()
-	return p.list
-}
-
-// A planner makes the plans for a lock.
-type planner struct {
-	player.Subject
-	contenders int
-	kinds      []player.Fault // that may happen to any lock of this kind
-	every      explore.Search // plays every schedule, or random ones if there are too many
-	everyName  i18n.Text
-	list       []schedulePlan
-}
-
-// nines is a number of a node such that the next one has one digit more.
-const nines = 999_999_999
-
-// What a contender does in a world.
-var (
-	twice  = []player.Op{player.LockOp, player.UnlockOp, player.LockOp, player.UnlockOp}
-	thrice = append(slices.Clone(twice), player.LockOp, player.UnlockOp)
-)
-
-// randomName names the schedules of a random search.
-func randomName(limit, contenders int) i18n.Text {
-	return i18n.Textf("%d random schedules of %d contenders", limit, contenders)
-}
-
-func (p *planner) add(g locktest.Group, name i18n.Text, w player.World, search explore.Search) {
-	p.list = append(p.list, schedulePlan{name: name, group: g, world: w, Search: search})
-}
-
-// worldOf is a world in which one of the faults may happen.
-func worldOf(contenders int, faults ...player.Fault) player.World {
-	return player.World{Contenders: contenders, Kinds: faults, Faults: min(len(faults), 1)}
-}
-
-// addRegisters adds the worlds of stores that write and read.
-func (p *planner) addRegisters() {
-	stores := i18n.Text("every schedule of two stores that write and read, twice")
-	for _, f := range []player.Fault{"", player.LoseRequest, player.LoseReply} {
-		group, w, name := locktest.Liveness, worldOf(2), stores
-		if f != "" {
-			// With one address the library throws away what is sent between two connections.
-			group, w, name = locktest.Faults, worldOf(2, f), i18n.Textf("%s, and at some moment %s", stores, faultNames[f])
-			w.Ensemble = true
-		}
-		w.Scripts = [][]player.Op{twice, twice}
-		p.add(group, name, w, p.every)
-	}
-}
-
-// addComplete adds the worlds of which every schedule is played: without a fault, and with each one.
-func (p *planner) addComplete() {
-	twiceEach := explore.Search{Seed: 3, Limit: 600} // where all lock twice
-	twiceName := randomName(twiceEach.Limit, p.contenders)
-	p.add(locktest.Liveness, p.everyName, worldOf(p.contenders), p.every)
-	if p.Queue {
-		w := worldOf(p.contenders) // Stranger is a node of another kind
-		w.Sequence, w.Stranger = nines, true
-		p.add(locktest.Liveness, i18n.Textf("%s, beside a node of another kind, and a number has one digit more than the "+
-			"one before", p.everyName), w, p.every)
-		p.add(locktest.Faults, i18n.Textf("%s, and at some moment somebody deletes a waiter's node", p.everyName),
-			worldOf(p.contenders, player.NodeGoes), p.every)
-		w = worldOf(p.contenders, player.Remake, player.Expire)
-		w.Scripts = slices.Repeat([][]player.Op{twice}, p.contenders)
-		p.add(locktest.Faults, i18n.Textf("%s that lock twice, and at some moment the parent, which is empty, goes, or a "+
-			"session ends", twiceName), w, twiceEach)
-	}
-
-	// These are for every kind of lock.
-	p.add(locktest.Faults, i18n.Textf("%s, and at some moment somebody writes the data of a node again", p.everyName),
-		worldOf(p.contenders, player.NodeSet), p.every)
-	fresh := worldOf(p.contenders, player.LoseRequest, player.LoseReply)
-	fresh.Missing = true
-	p.add(locktest.Faults, i18n.Textf("%s on a path whose nodes do not exist, and a request or a reply is lost",
-		p.everyName), fresh, p.every)
-
-	// These are for some kinds of lock only.
-	if p.Contexts {
-		again := player.World{Contenders: p.contenders, Kinds: []player.Fault{player.EndContext}, Faults: 1, Scripts: [][]player.Op{twice, twice}}
-		p.add(locktest.Faults, i18n.Textf("%s that lock twice, and a ctx ends", twiceName), again, twiceEach)
-		p.add(locktest.Faults, i18n.Textf("%s, and a ctx ends after a look at it", p.everyName),
-			worldOf(p.contenders, player.EndAfterLook, player.EndAfterLook2), p.every)
-	}
-	if !p.Reentrant && !p.Timed {
-		w := worldOf(p.contenders, player.Expire)
-		w.Scripts = slices.Repeat([][]player.Op{{player.LockOp, player.RelockOp, player.UnlockOp}}, p.contenders)
-		p.add(locktest.Faults, i18n.Textf("%s, and a holder whose session has ended locks again without Unlock",
-			p.everyName), w, p.every)
-	}
-	if !p.Timed { // it would send requests all day
-		p.add(locktest.Liveness, i18n.Textf("%s, and at some moment a day passes", p.everyName),
-			worldOf(p.contenders, player.Day), p.every)
-	}
-
-	// Each fault comes by itself here. A lock that finds its node again meets several, on servers that are behind.
-	for _, f := range p.kinds {
-		p.add(locktest.Faults, i18n.Textf("%s, and at some moment %s", p.everyName, faultNames[f]),
-			worldOf(p.contenders, f), p.every)
-	}
-	if p.Queue && len(p.Known) == 0 { // it finds its node again
-		behind := worldOf(1, player.LoseRequest, player.LoseReply)
-		behind.Faults, behind.Behind, behind.Ensemble = 3, true, true
-		behind.Scripts = [][]player.Op{twice}
-		p.add(locktest.Faults, "every schedule of one contender that comes to servers that are behind, and three "+
-			"requests or replies are lost", behind, explore.Search{Limit: 3000})
-	}
-}
-
-// addShared adds the worlds of contenders that share a session.
-func (p *planner) addShared() {
-	some := explore.Search{Seed: 1, Limit: 200}
-	shared := worldOf(p.contenders)
-	shared.Shared = true
-	p.add(locktest.Liveness, i18n.Textf("%s in one session", randomName(some.Limit, p.contenders)), shared, some)
-
-	some.Limit = 600
-	lossy := worldOf(p.contenders, player.LoseRequest, player.LoseReply)
-	lossy.Shared, lossy.Ensemble = true, true
-	lossy.Scripts = slices.Repeat([][]player.Op{twice}, p.contenders)
-	p.add(locktest.Faults, i18n.Textf("%s in one session that lock twice, and at some moment a request or a reply is "+
-		"lost", randomName(some.Limit, p.contenders)), lossy, some)
-
-	// After its session's end a client fails one more call before it connects again: the third Lock is in the next one.
-	shared = worldOf(p.contenders+1, player.Expire)
-	shared.Shared, shared.Scripts = true, [][]player.Op{thrice, thrice, thrice}
-	p.add(locktest.Faults, i18n.Textf("%s in one session that lock three times, and at some moment it ends",
-		randomName(some.Limit, p.contenders+1)), shared, some)
-	if p.Reentrant {
-		owners := worldOf(3)
-		owners.Shared, owners.OneOwner = true, true
-		owners.Scripts = [][]player.Op{{player.TryLockOp, player.UnlockOp, player.LockOp, player.UnlockOp}, twice}
-		p.add(locktest.Liveness, i18n.Textf("%d random schedules of two goroutines of one owner, and another owner",
-			some.Limit), owners, some)
-	}
-}
-
-// addRandom adds the worlds that have too many schedules to play every one.
-func (p *planner) addRandom() {
-	pairs := explore.Search{Seed: 1, Limit: 1000}
-	two := worldOf(p.contenders, p.kinds...)
-	if p.Queue {
-		two.Kinds = append(slices.Clone(p.kinds), player.NodeGoes)
-	}
-	two.Faults = 2
-	p.add(locktest.Faults, i18n.Textf("%s, and at some moments two of these faults",
-		randomName(pairs.Limit, p.contenders)), two, pairs)
-	p.list[len(p.list)-1].unsafeOnly = true // a lock whose first try to clean up is lost, too, may leave a node
-
-	some, n := explore.Search{Seed: 1, Limit: 200}, p.contenders+1
-	more := randomName(some.Limit, n)
-	p.add(locktest.Liveness, more, worldOf(n), some)
-	p.add(locktest.Faults, i18n.Textf("%s, and at some moment one of these faults", more), worldOf(n, p.kinds...), some)
-	waits := worldOf(n, player.NodeSet, player.NodeGoes)
-	waits.Faults = 2
-	if p.Contexts {
-		waits.Kinds = append(waits.Kinds, player.EndContext)
-	}
-	p.add(locktest.Faults, i18n.Textf("%s, and at some moments somebody writes a node again, and deletes a waiter's",
-		randomName(pairs.Limit, n)), waits, pairs)
-	if p.Together == nil && !p.Timed { // it has a TryLock
-		tries := worldOf(n, player.LoseRequest, player.NodeGoes, player.NodeSet, player.Expire)
-		if p.Queue {
-			tries.Sequence = nines
-		}
-		tries.Scripts = [][]player.Op{nil, {player.TryLockOp, player.UnlockOp}}
-		p.add(locktest.Faults, i18n.Textf("%s, one of which only tries, and a request is lost, a session ends, or a "+
-			"waiter's node is deleted or written", randomName(pairs.Limit, n)), tries, pairs)
-	}
 }
 
 // Plan has a case for each world.
@@ -248,65 +42,289 @@ func (s ScheduleSubject) Plan() locktest.Plan {
 	if _, err := locks.Find(e.Name()); err != nil { // as the lab does with a student's lock
 		locks.AddExercise(s.Folder, i18n.Same(e.Name()), s.Open, s.NotLocked)
 	}
+
 	var p locktest.Plan
-	for _, c := range plans(subject, e.Register) {
+	for _, c := range scheduleCases(subject, e.Register) {
 		p.Add(c.name, c.group, func(in *runner.Case) { c.run(in, subject) })
 	}
 	return p.Needs(s.Open != nil, "ScheduleSubject.Open is nil: it must make contenders")
 }
 
-// worseActions limits the actions of a search for a worse violation: it is enough for 1000 schedules
-// of a lock that waits for events, and for 40 of one that polls.
-const worseActions = 15_000
+// A scheduleCase is one case: a world, and how it is searched. A search is limited by a number
+// of schedules, so that a grade does not depend on how fast the machine is.
+type scheduleCase struct {
+	name  i18n.Text
+	group locktest.Group
+	world player.World
+	explore.Search
+	unsafeOnly bool // no other violations count than those that cost all points
+}
 
-// closedSchedules are enough to see that a lock, such as the stub, lets nobody in: no contender has been inside in any.
-const closedSchedules = 100
+// scheduleCases are the cases for a kind of lock. They play every schedule of what a case of another suite does with
+// one, or random schedules if there are too many. A search with a Seed is random, and draws the same ones each time.
+func scheduleCases(s player.Subject, isRegister bool) []scheduleCase {
+	l := &caseList{
+		Subject: s, contenders: 2, faults: []player.Fault{player.LoseRequest, player.LoseReply, player.Cut, player.Expire},
+		// With one fault there are fewer than two thousand schedules; the limit is for a lock that has no end of them.
+		every: explore.Search{Limit: 3000, Merge: true}, everyName: "every schedule of two contenders",
+	}
+	if s.Permits > 1 { // one contender has to wait; there are too many schedules of so many contenders
+		l.contenders = s.Permits + 1
+		l.every = explore.Search{Seed: 2, Limit: 500}
+		l.everyName = randomName(l.every.Limit, l.contenders)
+	}
+	if s.Contexts {
+		l.faults = append(l.faults, player.EndContext)
+	}
+
+	if isRegister {
+		l.addRegisters()
+		return l.list
+	}
+	l.addComplete()
+	l.addShared()
+	l.addRandom()
+	return l.list
+}
+
+// A caseList collects the cases for a kind of lock.
+type caseList struct {
+	player.Subject
+	contenders int
+	faults     []player.Fault // that may happen to any lock of this kind
+	every      explore.Search // plays every schedule, or random ones if there are too many
+	everyName  i18n.Text
+	list       []scheduleCase
+}
+
+func (l *caseList) add(g locktest.Group, name i18n.Text, w player.World, search explore.Search) {
+	l.list = append(l.list, scheduleCase{name: name, group: g, world: w, Search: search})
+}
+
+// randomName names the schedules of a random search.
+func randomName(limit, contenders int) i18n.Text {
+	return i18n.Textf("%d random schedules of %d contenders", limit, contenders)
+}
+
+// What a contender calls in a world. One that has no script locks and unlocks.
+var (
+	twice  = []player.Op{player.LockOp, player.UnlockOp, player.LockOp, player.UnlockOp}
+	thrice = append(slices.Clone(twice), player.LockOp, player.UnlockOp)
+)
+
+// oneOf is a world in which one of the faults may happen. Its contenders make the calls of the script, if that is not nil.
+func oneOf(contenders int, script []player.Op, faults ...player.Fault) player.World {
+	w := player.World{Contenders: contenders, Kinds: faults, Faults: min(len(faults), 1)}
+	if script != nil {
+		w.Scripts = slices.Repeat([][]player.Op{script}, contenders)
+	}
+	return w
+}
+
+// nines is a number of a node such that the next one has one digit more.
+const nines = 999_999_999
+
+var faultNames = map[player.Fault]i18n.Text{
+	player.LoseRequest: "a request is lost", player.LoseReply: "a reply is lost",
+	player.Cut: "a connection breaks", player.Expire: "a session ends",
+	player.EndContext: "a ctx ends",
+}
+
+// addRegisters adds the worlds of stores that use a register: the Lock of a script writes, and its Unlock reads.
+func (l *caseList) addRegisters() {
+	const stores = 2
+	name := i18n.Text("every schedule of two stores that write and read, twice")
+	l.add(locktest.Liveness, name, oneOf(stores, twice), l.every)
+	for _, f := range []player.Fault{player.LoseRequest, player.LoseReply} {
+		w := oneOf(stores, twice, f)
+		w.Ensemble = true // with one address the client throws away what is sent between two connections
+		l.add(locktest.Faults, i18n.Textf("%s, and at some moment %s", name, faultNames[f]), w, l.every)
+	}
+}
+
+// addComplete adds the worlds of which every schedule is played: without a fault, and with each one.
+func (l *caseList) addComplete() {
+	l.add(locktest.Liveness, l.everyName, oneOf(l.contenders, nil), l.every)
+	if l.Queue {
+		l.addQueue()
+	}
+	l.add(locktest.Faults, i18n.Textf("%s, and at some moment somebody writes the data of a node again", l.everyName),
+		oneOf(l.contenders, nil, player.NodeSet), l.every)
+	fresh := oneOf(l.contenders, nil, player.LoseRequest, player.LoseReply)
+	fresh.Missing = true // the nodes above the lock's
+	l.add(locktest.Faults, i18n.Textf("%s on a path whose nodes do not exist, and a request or a reply is lost",
+		l.everyName), fresh, l.every)
+
+	if l.Contexts {
+		l.addContexts()
+	}
+	if !l.Reentrant && !l.Timed {
+		lockAgain := []player.Op{player.LockOp, player.RelockOp, player.UnlockOp}
+		l.add(locktest.Faults, i18n.Textf("%s, and a holder whose session has ended locks again without Unlock",
+			l.everyName), oneOf(l.contenders, lockAgain, player.Expire), l.every)
+	}
+	if !l.Timed { // it would send requests all day
+		l.add(locktest.Liveness, i18n.Textf("%s, and at some moment a day passes", l.everyName),
+			oneOf(l.contenders, nil, player.Day), l.every)
+	}
+
+	for _, f := range l.faults {
+		l.add(locktest.Faults, i18n.Textf("%s, and at some moment %s", l.everyName, faultNames[f]),
+			oneOf(l.contenders, nil, f), l.every)
+	}
+	if findsItsNode := len(l.Known) == 0; l.Queue && findsItsNode { // it meets several faults in a row
+		l.add(locktest.Faults, "every schedule of one contender that comes to servers that are behind, and three "+
+			"requests or replies are lost",
+			player.World{Contenders: 1, Kinds: []player.Fault{player.LoseRequest, player.LoseReply}, Faults: 3,
+				Behind: true, Ensemble: true, Scripts: [][]player.Op{twice}}, explore.Search{Limit: 3000})
+	}
+}
+
+// lockTwice draws schedules of contenders that lock twice: there are too many to play every one.
+var lockTwice = explore.Search{Seed: 3, Limit: 600}
+
+// addQueue adds the worlds in which something happens to the nodes of a queue.
+func (l *caseList) addQueue() {
+	w := oneOf(l.contenders, nil)
+	w.Sequence, w.Stranger = nines, true // Stranger is a node of another kind
+	l.add(locktest.Liveness, i18n.Textf("%s, beside a node of another kind, and a number has one digit more than the "+
+		"one before", l.everyName), w, l.every)
+	l.add(locktest.Faults, i18n.Textf("%s, and at some moment somebody deletes a waiter's node", l.everyName),
+		oneOf(l.contenders, nil, player.NodeGoes), l.every)
+	l.add(locktest.Faults, i18n.Textf("%s that lock twice, and at some moment the parent, which is empty, goes, or a "+
+		"session ends", randomName(lockTwice.Limit, l.contenders)),
+		oneOf(l.contenders, twice, player.Remake, player.Expire), lockTwice)
+}
+
+// addContexts adds the worlds in which a ctx ends: at some moment between two Locks, and just after the lock looks at it.
+func (l *caseList) addContexts() {
+	l.add(locktest.Faults, i18n.Textf("%s that lock twice, and a ctx ends", randomName(lockTwice.Limit, l.contenders)),
+		oneOf(l.contenders, twice, player.EndContext), lockTwice)
+	l.add(locktest.Faults, i18n.Textf("%s, and a ctx ends after a look at it", l.everyName),
+		oneOf(l.contenders, nil, player.EndAfterLook, player.EndAfterLook2), l.every)
+}
+
+// addShared adds the worlds of contenders that share a session.
+func (l *caseList) addShared() {
+	few, some := explore.Search{Seed: 1, Limit: 200}, explore.Search{Seed: 1, Limit: 600}
+	w := oneOf(l.contenders, nil)
+	w.Shared = true
+	l.add(locktest.Liveness, i18n.Textf("%s in one session", randomName(few.Limit, l.contenders)), w, few)
+
+	w = oneOf(l.contenders, twice, player.LoseRequest, player.LoseReply)
+	w.Shared, w.Ensemble = true, true
+	l.add(locktest.Faults, i18n.Textf("%s in one session that lock twice, and at some moment a request or a reply is "+
+		"lost", randomName(some.Limit, l.contenders)), w, some)
+
+	// After its session's end a client fails one more call before it connects again: the third Lock is in the next one.
+	w = oneOf(l.contenders+1, nil, player.Expire)
+	w.Shared, w.Scripts = true, [][]player.Op{thrice, thrice, thrice}
+	l.add(locktest.Faults, i18n.Textf("%s in one session that lock three times, and at some moment it ends",
+		randomName(some.Limit, l.contenders+1)), w, some)
+
+	if l.Reentrant {
+		tryFirst := []player.Op{player.TryLockOp, player.UnlockOp, player.LockOp, player.UnlockOp}
+		owners := player.World{Contenders: 3, Shared: true, OneOwner: true, Scripts: [][]player.Op{tryFirst, twice}}
+		l.add(locktest.Liveness, i18n.Textf("%d random schedules of two goroutines of one owner, and another owner",
+			some.Limit), owners, some)
+	}
+}
+
+// addRandom adds the worlds that have too many schedules to play every one.
+func (l *caseList) addRandom() {
+	few, many := explore.Search{Seed: 1, Limit: 200}, explore.Search{Seed: 1, Limit: 1000}
+	w := oneOf(l.contenders, nil, l.faults...)
+	if l.Queue {
+		w.Kinds = append(slices.Clone(l.faults), player.NodeGoes)
+	}
+	w.Faults = 2
+	l.add(locktest.Faults, i18n.Textf("%s, and at some moments two of these faults",
+		randomName(many.Limit, l.contenders)), w, many)
+	l.list[len(l.list)-1].unsafeOnly = true // a lock whose first try to clean up is lost, too, may leave a node
+
+	crowd := l.contenders + 1
+	fewName := randomName(few.Limit, crowd)
+	l.add(locktest.Liveness, fewName, oneOf(crowd, nil), few)
+	l.add(locktest.Faults, i18n.Textf("%s, and at some moment one of these faults", fewName),
+		oneOf(crowd, nil, l.faults...), few)
+
+	w = oneOf(crowd, nil, player.NodeSet, player.NodeGoes)
+	w.Faults = 2
+	if l.Contexts {
+		w.Kinds = append(w.Kinds, player.EndContext)
+	}
+	manyName := randomName(many.Limit, crowd)
+	l.add(locktest.Faults, i18n.Textf("%s, and at some moments somebody writes a node again, and deletes a waiter's",
+		manyName), w, many)
+
+	if hasTryLock := l.Together == nil && !l.Timed; hasTryLock {
+		w = oneOf(crowd, nil, player.LoseRequest, player.NodeGoes, player.NodeSet, player.Expire)
+		if l.Queue {
+			w.Sequence = nines
+		}
+		w.Scripts = [][]player.Op{nil, {player.TryLockOp, player.UnlockOp}} // the second contender only tries
+		l.add(locktest.Faults, i18n.Textf("%s, one of which only tries, and a request is lost, a session ends, or a "+
+			"waiter's node is deleted or written", manyName), w, many)
+	}
+}
 
 // run searches the world for a violation, and fails the case with the one that it reports.
-func (p schedulePlan) run(c *runner.Case, s player.Subject) {
-	var entered atomic.Bool
-	s = s.Wrapped(func(l player.Lock, _ *zk.Conn, _, _ string) player.Lock {
+func (s scheduleCase) run(c *runner.Case, lock player.Subject) {
+	var entered atomic.Bool // a contender has been inside
+	lock = lock.Wrapped(func(l player.Lock, _ *zk.Conn, _, _ string) player.Lock {
 		c.Step() // a schedule begins
 		return recordEntry(l, &entered)
 	})
-	if p.unsafeOnly {
-		s.Ignore = slices.Concat(s.Ignore, player.KindsBut(unsafe...))
+	if s.unsafeOnly {
+		lock.Ignore = slices.Concat(lock.Ignore, player.KindsBut(unsafe...))
 	}
-	p.world.Lock = s
-	p.world.Tagged = p.world.Shared && s.Alone                  // else goroutines that send equal requests at once get each other's answers
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(256 << 20)) // bytes, until this returns: the explorer leaves garbage
-	result := explore.Explore(c.T, p.world, p.Search)
+	s.world.Lock = lock
+	s.world.Tagged = s.world.Shared && lock.Alone // else goroutines that send equal requests at once get each other's answers
+
+	const memory = 256 << 20 // bytes, until this returns: the explorer leaves garbage
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(memory))
+	result := explore.Explore(c.T, s.world, s.Search)
 	found := result.Found
 	if found == nil {
 		c.Log(result)
 		return
 	}
 	if !slices.Contains(unsafe, found.Violation.Kind) {
-		if worse := p.worse(c, &entered); worse != nil {
-			found = worse
-		}
+		found = cmp.Or(s.findUnsafe(c, &entered), found)
 	}
 	c.Fail(i18n.Textf("%s, in this schedule:\n%s", violationText(found), found.Steps()), labAddress(c, found))
 }
 
-// worse searches for a violation that costs all points. A schedule ends with its first one; a worse may come after it.
-func (p schedulePlan) worse(c *runner.Case, entered *atomic.Bool) *player.Trace {
-	p.world.Lock.Ignore = slices.Concat(p.world.Lock.Ignore, player.KindsBut(unsafe...))
+// unsafe are the violations for which a lock gets no points.
+var unsafe = []player.Kind{player.TwoHolders, player.ForeignDelete, player.NodeMissing, player.LostAddition, player.StaleWrite}
+
+// closedSchedules are enough to see that a lock, such as the stub, lets nobody in: no contender has been inside in any.
+const closedSchedules = 100
+
+// unsafeActions limits the actions of a search for an unsafe violation: it is enough for 1000 schedules
+// of a lock that waits for events, and for 40 of one that polls.
+const unsafeActions = 15_000
+
+// findUnsafe searches again, for an unsafe violation alone: a schedule ends with its first violation, and one that is
+// unsafe may come after it. It returns nil if it finds none.
+func (s scheduleCase) findUnsafe(c *runner.Case, entered *atomic.Bool) *player.Trace {
+	s.world.Lock.Ignore = slices.Concat(s.world.Lock.Ignore, player.KindsBut(unsafe...))
 	if !entered.Load() {
-		first := p.Search
+		first := s.Search
 		first.Limit = closedSchedules
-		if found := explore.Explore(c.T, p.world, first).Found; found != nil || !entered.Load() {
+		if found := explore.Explore(c.T, s.world, first).Found; found != nil || !entered.Load() {
 			return found
 		}
 	}
-	if p.Seed != 0 { // a random search may not come to the worse violation so soon
-		p.Limit *= 5
+
+	if s.Seed != 0 { // a random search may not come to it so soon
+		s.Limit *= 5
 	}
-	p.Actions = worseActions
-	return explore.Explore(c.T, p.world, p.Search).Found
+	s.Actions = unsafeActions
+	return explore.Explore(c.T, s.world, s.Search).Found
 }
 
-// recordEntry wraps a lock so that it sets entered when a contender gets it.
+// recordEntry wraps a lock so that it sets entered when a contender gets it. A lock with a token keeps that.
 func recordEntry(l player.Lock, entered *atomic.Bool) player.Lock {
 	recorder := entryRecorder{l, entered}
 	if leased, ok := l.(player.Leased); ok {
@@ -318,33 +336,18 @@ func recordEntry(l player.Lock, entered *atomic.Bool) player.Lock {
 	return recorder
 }
 
-type contender = player.Lock
+type contender = player.Lock // a name for the embedded field, which must not be that of a method
 
 type entryRecorder struct {
 	contender
 	entered *atomic.Bool
 }
 
-func (n entryRecorder) Lock(ctx context.Context) error {
-	err := n.contender.Lock(ctx)
-	if err == nil {
-		n.entered.Store(true)
-	}
-	return err
+// Does is called each time that a contender has got the lock.
+func (r entryRecorder) Does() i18n.Text {
+	r.entered.Store(true)
+	return player.Does(r.contender)
 }
-
-func (n entryRecorder) Does() i18n.Text { return player.Does(n.contender) }
-
-func (n entryRecorder) TryLock(ctx context.Context) (bool, error) {
-	ok, err := n.contender.TryLock(ctx)
-	if ok {
-		n.entered.Store(true)
-	}
-	return ok, err
-}
-
-// unsafe are the violations for which a lock gets no points.
-var unsafe = []player.Kind{player.TwoHolders, player.ForeignDelete, player.NodeMissing, player.LostAddition, player.StaleWrite}
 
 // labAddress is the address at which the lab plays a trace up to its violation, from the # on. If
 // another violation would end the schedule there before, the address names the one that is wanted.

@@ -93,13 +93,15 @@ type semaphoreWorld struct {
 	permits int
 }
 
+// An acquirer is a contender that has called Acquire.
 type acquirer struct {
 	lock   locktest.Lock
 	s      *locktest.Session
 	result <-chan error // of Acquire
 }
 
-func (w *semaphoreWorld) acquirer(l locktest.Lock, s *locktest.Session) acquirer {
+// beginAcquire calls Acquire in a goroutine of its own.
+func (w *semaphoreWorld) beginAcquire(l locktest.Lock, s *locktest.Session) acquirer {
 	return acquirer{lock: l, s: s, result: w.BeginLock(l)}
 }
 
@@ -115,7 +117,7 @@ const allButOne = -1 // for fill: one place stays free
 // fill has contenders arrive one by one: they take all places, and then this number of them wait.
 func (w *semaphoreWorld) fill(waiting int) (all []acquirer) {
 	for i := range w.permits + waiting {
-		a := w.acquirer(w.Contender())
+		a := w.beginAcquire(w.Contender())
 		if i < w.permits {
 			w.mustEnter(a, stage.Contender(i), i18n.Textf("there are %d permits, and a place is free", w.permits))
 		} else {
@@ -163,36 +165,40 @@ func (w *semaphoreWorld) empty(inside []acquirer) {
 // manyPermits tries the number of permits that the page has, and others that an author may not have drawn.
 func manyPermits(w *semaphoreWorld) {
 	for _, permits := range []int{3, 4, 5, 10, 11, 33, 300} { // more than a digit, 32 bits and a byte can count, too
-		withPermits(permits, func(w *semaphoreWorld) {
-			all := w.fill(2)
-			second := all[permits+1]
-			for _, node := range w.Nodes() {
-				all[0].s.Set(w.Path+"/"+node, nil, -1) // every watch fires, and lets nobody in
-			}
-			w.release(all[permits/2], "one that is inside")
-			w.mustEnterNext(all[permits], i18n.Textf("with %d permits, the first waiter, when somebody had written all nodes, after a release,", permits))
-			w.mustStayOut(second, i18n.Textf("with %d permits, the second waiter, after one release,", permits))
-			w.release(all[0], "one that is inside")
-			w.mustEnterNext(second, i18n.Textf("with %d permits, the second waiter, after two releases,", permits))
-
-			// The second waiter goes out, and waits once more, while others are inside than the first time.
-			name := i18n.Textf("with %d permits, the second waiter, once more,", permits)
-			if permits == 3 {
-				w.Expire(second.s)
-				w.Renewed(second.s, "its client has a new session")
-			}
-			w.UnlockErr(second.lock, name)
-			w.MustLock(all[0].lock, "one that has gone, once more,")
-			again := w.acquirer(second.lock, second.s)
-			w.mustStayOut(again, name)
-			w.release(all[permits-1], "one that has been inside all the time")
-			w.mustEnterNext(again, name)
-			w.empty(slices.Concat(all[:permits/2], all[permits/2+1:permits-1], all[permits:]))
-		})(w)
+		withPermits(permits, (*semaphoreWorld).waitersGetIn)(w)
 	}
 	for _, permits := range []int{1 << 16, math.MaxInt/2 + 1, math.MaxInt} { // in 16 bits the first is 0, in 32 the second
 		withPermits(permits, (*semaphoreWorld).hugePermits)(w)
 	}
+}
+
+// waitersGetIn has two contenders wait, and as many of those inside go. Then the second waiter goes out, and waits once
+// more, while others are inside than the first time.
+func (w *semaphoreWorld) waitersGetIn() {
+	permits := w.permits
+	all := w.fill(2) // these two wait
+	second := all[permits+1]
+	for _, node := range w.Nodes() {
+		all[0].s.Set(w.Path+"/"+node, nil, -1) // every watch fires, and lets nobody in
+	}
+	w.release(all[permits/2], "one that is inside")
+	w.mustEnterNext(all[permits], i18n.Textf("with %d permits, the first waiter, when somebody had written all nodes, after a release,", permits))
+	w.mustStayOut(second, i18n.Textf("with %d permits, the second waiter, after one release,", permits))
+	w.release(all[0], "one that is inside")
+	w.mustEnterNext(second, i18n.Textf("with %d permits, the second waiter, after two releases,", permits))
+
+	name := i18n.Textf("with %d permits, the second waiter, once more,", permits)
+	if permits == 3 {
+		w.Expire(second.s)
+		w.Renewed(second.s, "its client has a new session")
+	}
+	w.UnlockErr(second.lock, name)
+	w.MustLock(all[0].lock, "one that has gone, once more,")
+	again := w.beginAcquire(second.lock, second.s)
+	w.mustStayOut(again, name)
+	w.release(all[permits-1], "one that has been inside all the time")
+	w.mustEnterNext(again, name)
+	w.empty(slices.Concat(all[:permits/2], all[permits/2+1:permits-1], all[permits:]))
 }
 
 // hugePermits has contenders take a place with Acquire and with TryAcquire: nearly all places are
@@ -217,7 +223,7 @@ func (w *semaphoreWorld) hugePermits() {
 func whicheverGoes(w *semaphoreWorld) {
 	for first := range w.permits {
 		for second := range w.permits {
-			all := w.fill(2)
+			all := w.fill(2) // these two wait
 			firstWaiter, secondWaiter := all[w.permits], all[w.permits+1]
 			w.release(all[first], "one that is inside")
 			w.mustEnterNext(firstWaiter, i18n.Textf("%s, one of the %d inside, has gone: the first waiter", stage.Contender(first),
@@ -254,23 +260,23 @@ func releaseBeforePlaceWatch(w *semaphoreWorld) {
 // releaseAt has contender first go while the n-th request of a waiter is held back, and reports whether the waiter has
 // sent n. With looksAgain, the requests count from when a node before the waiter's has gone, n from 2 on.
 func (w *semaphoreWorld) releaseAt(n, first int, hold stage.MakeFault, looksAgain bool) bool {
-	all := w.fill(0)
+	all := w.fill(0) // nobody waits
 	l, s := w.Contender()
 	var before, waiter acquirer
 	if looksAgain {
-		before = w.acquirer(w.Contender())
+		before = w.beginAcquire(w.Contender())
 		w.mustStayOut(before, "the second waiter")
-		waiter = w.acquirer(l, s)
+		waiter = w.beginAcquire(l, s)
 		w.mustStayOut(waiter, "the second waiter")
 		n += len(stage.RequestsOf(s)) - 1
 	}
 
-	held := hold(stage.NthRequest(s, n-len(stage.RequestsOf(s))))
+	held := hold(stage.NthRequest(s, n-len(stage.RequestsOf(s)))) // NthRequest counts from now on
 	if looksAgain {
 		w.Vanishes(before.s)
 		synctest.Wait() // its event has arrived
 	} else {
-		waiter = w.acquirer(l, s)
+		waiter = w.beginAcquire(l, s)
 	}
 	met := w.HitOrSleeps(held, s, "the request is held back, or the waiter waits")
 	w.True(met || n > 2, "the waiter sends nothing but its create before it waits")
