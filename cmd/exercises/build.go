@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -138,7 +139,6 @@ func (c *cell) build(ctx context.Context, root string, attempts ...*attempt) (bi
 	}
 	toolDir := strings.TrimSpace(string(tools))
 	in := func(name string) string { return filepath.Join(c.dir, name) }
-	write := func(name, text string) error { return os.WriteFile(in(name), []byte(text), 0o600) }
 	callTool := func(a *attempt, name string, args ...string) error {
 		return c.call(exec.CommandContext(ctx, filepath.Join(toolDir, name), args...), root, a)
 	}
@@ -148,50 +148,47 @@ func (c *cell) build(ctx context.Context, root string, attempts ...*attempt) (bi
 	for _, p := range list {
 		fmt.Fprintf(&importcfg, "packagefile %s=%s\n", p.name, p.file)
 	}
-	if err := write("importcfg", importcfg.String()); err != nil {
-		return "", err
-	}
 	var imports, tests string // of the main program
 	for _, a := range attempts {
-		own := path.Join("example.com/zklock/docs/exercises", a.id, a.folder) // the path of the attempt's package
-		object := in("lock" + a.id + ".a")
-		files := []string{filepath.Join(a.exercise.dir(root), "lock_test.go")}
-		for _, file := range a.files {
-			full, err := filepath.Abs(file)
-			if err != nil {
-				return "", err
-			}
-			files = append(files, full)
-		}
-		slices.Sort(files)
-		args := append([]string{"-p", own, "-o", object, "-pack", "-importcfg", in("importcfg")}, files...)
-		if err := callTool(a, "compile", args...); err != nil {
-			return "", err
-		}
-		imports += fmt.Sprintf("\tattempt%s %q\n", a.id, own)
+		fmt.Fprintf(&importcfg, "packagefile %s=%s\n", a.importPath(), in(a.archiveName()))
+		imports += fmt.Sprintf("\tattempt%s %q\n", a.id, a.importPath())
 		for _, s := range a.exercise.tests {
 			tests += fmt.Sprintf("{Name: %q, F: attempt%s.%s}, ", s.test+a.id, a.id, s.test)
 		}
-		fmt.Fprintf(&importcfg, "packagefile %s=%s\n", own, object)
+	}
+	write := func(name, text string) error { return os.WriteFile(in(name), []byte(text), 0o600) }
+	err = errors.Join(write("main.go", fmt.Sprintf(testMain, imports, tests)), write("importcfg", importcfg.String()))
+	if err != nil {
+		return "", err
 	}
 
 	// The main program comes last: it imports the attempts.
-	err = errors.Join(write("main.go", fmt.Sprintf(testMain, imports, tests)), write("importcfg", importcfg.String()))
-	if err != nil {
+	importing := []string{"-pack", "-importcfg", in("importcfg")}
+	for _, a := range attempts {
+		ourTest := filepath.Join(a.exercise.dir(root), "lock_test.go")
+		files := slices.Sorted(maps.Values(a.files))
+		args := slices.Concat([]string{"-p", a.importPath(), "-o", in(a.archiveName())}, importing, files, []string{ourTest})
+		if err := callTool(a, "compile", args...); err != nil {
+			return "", err
+		}
+	}
+	args := slices.Concat([]string{"-p", "main", "-o", in("main.a")}, importing, []string{in("main.go")})
+	if err := callTool(attempts[0], "compile", args...); err != nil {
 		return "", err
 	}
 	binary = in("attempt.test")
 	if runtime.GOOS == "windows" {
 		binary += ".exe"
 	}
-	err = callTool(attempts[0], "compile", "-p", "main", "-o", in("main.a"), "-pack", "-importcfg", in("importcfg"), in("main.go"))
-	if err != nil {
-		return "", err
-	}
 	// -s and -w leave out what a debugger needs. testBinary is set as go test sets it, for testing.Testing.
 	err = callTool(attempts[0], "link", "-s", "-w", "-X=testing.testBinary=1", "-importcfg", in("importcfg"), "-o", binary, in("main.a"))
 	return binary, err
 }
+
+func (a *attempt) importPath() string {
+	return path.Join("example.com/zklock/docs/exercises", a.id, a.folder)
+}
+func (a *attempt) archiveName() string { return "lock" + a.id + ".a" }
 
 // call runs the compiler or the linker in the cell. If the attempt does not compile, it is refused.
 func (c *cell) call(tool *exec.Cmd, root string, a *attempt) error {
@@ -215,9 +212,7 @@ func (c *cell) call(tool *exec.Cmd, root string, a *attempt) error {
 	// A student reads the names of the files, without the folders that they are in.
 	text := strings.ReplaceAll(out.String(), a.exercise.dir(root)+string(filepath.Separator), "")
 	for name, file := range a.files {
-		if full, err := filepath.Abs(file); err == nil {
-			text = strings.ReplaceAll(text, full+":", name+":")
-		}
+		text = strings.ReplaceAll(text, file+":", name+":")
 	}
 	if strings.TrimSpace(text) == "" { // the tool has failed, and not the attempt
 		return i18n.Errorf("%s: %w", strings.Join(tool.Args[:3], " "), ended)

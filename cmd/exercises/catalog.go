@@ -77,22 +77,6 @@ func scheduleSuite(folder string) suite {
 	return suite{test: "TestSchedules", all: locktest.Names(s), groups: locktest.Groups(s), zh: s.Plan().Glosses}
 }
 
-// otherSuite is a suite of an exercise that does not ask for a lock.
-func otherSuite(test string, all, basic []i18n.Text) suite {
-	s := suite{test: test, groups: make(map[string]locktest.Group), zh: make(map[string]string)}
-	for _, c := range all {
-		name := c.String()
-		s.all = append(s.all, name)
-		s.groups[name] = fullGroup
-		s.zh[name] = c.In(i18n.Chinese)
-	}
-	for _, c := range basic { // these are in all, too
-		s.basic = append(s.basic, c.String())
-		s.groups[c.String()] = basicGroup
-	}
-	return s
-}
-
 // lockSuite has the cases for every lock. Some are for a fair queue alone.
 func lockSuite(queue bool) suite {
 	return suiteOf("TestLock", locktest.Subject{Queue: queue}, locktest.Subject{Queue: queue, Level: locktest.Basic})
@@ -172,6 +156,9 @@ func (e *exercise) points() (n int) {
 	}
 	return n
 }
+
+// asksForData reports whether the student writes data, and not a lock in Go.
+func (e *exercise) asksForData() bool { return e.file != "" }
 
 // writes is the file that the student writes.
 func (e *exercise) writes() string { return cmp.Or(e.file, "lock.go") }

@@ -64,7 +64,7 @@ func TestABusyMachineGradesNothing(t *testing.T) {
 	})
 	t.Run("plays links", func(t *testing.T) {
 		t.Parallel()
-		_, _, err := playLinks(t.Context(), short, dyingArg, map[int]string{5: "sleeps"}) // serveDying does that
+		_, _, err := playLinks(t.Context(), short, dyingArg, map[int]string{5: "sleeps"}) // replayDying does that
 		require.ErrorAs(t, err, new(tooBusy))
 	})
 }

@@ -18,11 +18,8 @@
 //	              and what the wrong one has in its place
 //
 // Each exercise up to 10 also has a page in docs/exercises/primers, a program in cmd/primers, and
-// stages (stages.go). Its package has a name of its own, by which grade recognises a student's folder.
-//
-// In testdata, wrong has wrong first attempts, with the words that the first message must have;
-// attempts has those of readers who had not seen our solutions, and some that we made of ours;
-// stages has a lock of each stage, as a student has it when the stage is done.
+// stages (stages.go). Its package has a name of its own, by which grade recognises a student's folder. The tests say
+// what the folders in testdata have.
 //
 // The entry lists suites: a test function of lock_test.go and its cases. Whatever has a list of
 // cases in internal/locktest or internal/grader/suites can be a suite. The last suite plays every

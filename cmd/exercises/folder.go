@@ -31,7 +31,7 @@ const (
 type attempt struct {
 	*exercise
 	dir   string
-	files map[string]string // name to path
+	files map[string]string // name to absolute path
 	hash  string            // of names and texts; line ends make no difference
 
 	// Tests build many attempts as one program. Alone, an attempt has neither of these.
@@ -50,95 +50,100 @@ func (r refusal) Unwrap() error { return r.error }
 // package clause tells the exercise. With a refusal of a known exercise, readAttempt returns the attempt as well.
 func readAttempt(dir string, asked *exercise) (*attempt, error) {
 	entries, err := os.ReadDir(dir)
-	if err != nil {
+	full, errFull := filepath.Abs(dir)
+	if err := cmp.Or(err, errFull); err != nil {
 		return nil, err
 	}
 	if asked == nil {
 		asked = ofData(entries)
 	}
-	kind := cmp.Or(asked, anyLock) // it says which files belong to the attempt, also if the exercise is not known yet
 	a := &attempt{exercise: asked, dir: dir, files: make(map[string]string)}
-	r := &reading{attempt: a, data: kind.file != "", sum: sha256.New(), fset: token.NewFileSet()}
-	for _, entry := range entries {
-		name := entry.Name()
-		if !r.data && (strings.HasSuffix(name, ".s") || strings.HasSuffix(name, ".syso")) {
-			r.refuse("%s: a lock is written in Go", name)
-		}
-		if entry.IsDir() || !kind.owns(name) {
-			continue
-		}
-		tooLarge, err := r.readFile(entry)
-		if err != nil {
-			return nil, err
-		}
-		if tooLarge {
-			break
-		}
+	kind := cmp.Or(asked, anyLock) // it says which files belong to the attempt, also if the exercise is not known yet
+	r := &reading{attempt: a, dir: full, kind: kind, sum: sha256.New(), fset: token.NewFileSet()}
+	if err := r.readFiles(entries); err != nil {
+		return nil, err
 	}
 	a.hash = fmt.Sprintf("%x", r.sum.Sum(nil))
 
-	bad := r.bad
 	switch {
-	case len(a.files) == 0 && bad == nil && !r.data: // an exercise that asks for data may have no file before it is begun
+	case len(a.files) == 0 && r.refused == nil && !kind.asksForData(): // one that does may have no file before it is begun
 		return nil, i18n.Errorf("%s has no Go files: copy the exercise's %s into it", dir, kind.writes())
-	case a.exercise == nil && bad != nil:
-		return nil, bad
+	case a.exercise == nil && r.refused != nil:
+		return nil, r.refused
 	case a.exercise == nil:
 		return nil, i18n.Errorf("%s: no exercise has a package with this name: keep the package clause of the stub", dir)
 	}
 	for _, f := range r.parsed {
-		bad = errors.Join(bad, a.allowed(r.fset, f))
+		r.refused = cmp.Or(r.refused, a.allowed(r.fset, f))
 	}
-	if bad != nil {
-		var first refusal
-		errors.As(bad, &first)
-		return a, first
-	}
-	return a, nil
+	return a, r.refused
 }
 
+// A reading is an attempt whose files are being read.
 type reading struct {
-	attempt *attempt // readFile sets its exercise, if that is nil, when a package clause names one
-	data    bool     // the exercise asks for data
-	sum     hash.Hash
-	size    int64 // of the files together, in bytes
+	attempt *attempt  // parse sets its exercise, if that is nil, when a package clause names one
+	dir     string    // its folder, as an absolute path
+	kind    *exercise // the attempt's exercise, anyLock if that is not known yet
+	sum     hash.Hash // of all files
+	size    int64     // of the files together, in bytes
 	fset    *token.FileSet
 	parsed  []*ast.File
-	bad     error // refusals, of which the first counts; it goes on, because a later file may say which exercise this is
+	refused error // the first refusal; reading goes on after it, because a later file may say which exercise this is
 }
 
 func (r *reading) refuse(format string, args ...any) {
-	r.bad = errors.Join(r.bad, refuse(format, args...))
+	r.refused = cmp.Or(r.refused, refuse(format, args...))
 }
 
-// readFile reads a file of the attempt, and refuses the attempt if it must not have such a file. If the attempt is too
-// large, no further file may be read.
-func (r *reading) readFile(entry fs.DirEntry) (tooLarge bool, err error) {
-	name := entry.Name()
-	if !entry.Type().IsRegular() {
-		r.refuse("%s is not a regular file", name)
-		return false, nil
+// readFiles reads the files of the attempt, up to the first that would make it too large. It refuses the attempt if it
+// has a file that it must not have.
+func (r *reading) readFiles(entries []fs.DirEntry) error {
+	for _, entry := range entries {
+		name := entry.Name()
+		isMachineCode := strings.HasSuffix(name, ".s") || strings.HasSuffix(name, ".syso")
+		if isMachineCode && !r.kind.asksForData() {
+			r.refuse("%s: a lock is written in Go", name)
+		}
+		if entry.IsDir() || !r.kind.owns(name) {
+			continue
+		}
+		if !entry.Type().IsRegular() {
+			r.refuse("%s is not a regular file", name)
+			continue
+		}
+
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		r.size += info.Size()
+		if len(r.attempt.files) == maxFiles || r.size > maxBytes {
+			r.refuse("too much to read: an attempt has at most %d files, of %d bytes together", maxFiles, maxBytes)
+			return nil
+		}
+		if err := r.readFile(name); err != nil {
+			return err
+		}
 	}
-	file := filepath.Join(r.attempt.dir, name)
-	info, err := entry.Info()
-	if err != nil {
-		return false, err
-	}
-	r.size += info.Size()
-	if len(r.attempt.files) == maxFiles || r.size > maxBytes {
-		r.refuse("too much to read: an attempt has at most %d files, of %d bytes together", maxFiles, maxBytes)
-		return true, nil
-	}
+	return nil
+}
+
+func (r *reading) readFile(name string) error {
+	file := filepath.Join(r.dir, name)
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return false, err
+		return err
 	}
 	r.attempt.files[name] = file
 	lines := unixLines(text)
 	fmt.Fprintf(r.sum, "%s %d\n%s", name, len(lines), lines)
-	if r.data {
-		return false, nil
+	if !r.kind.asksForData() {
+		r.parse(name, text)
 	}
+	return nil
+}
+
+func (r *reading) parse(name string, text []byte) {
 	f, err := parser.ParseFile(r.fset, name, text, parser.SkipObjectResolution)
 	if f != nil && f.Name != nil && r.attempt.exercise == nil {
 		for _, e := range exercises {
@@ -149,10 +154,9 @@ func (r *reading) readFile(entry fs.DirEntry) (tooLarge bool, err error) {
 	}
 	if err != nil {
 		r.refuse("does not compile: %s", firstLines(err.Error(), 1))
-		return false, nil
+		return
 	}
 	r.parsed = append(r.parsed, f)
-	return false, nil
 }
 
 // anyLock stands for an exercise that is not known yet: it asks for a lock.
@@ -168,7 +172,7 @@ func ofData(entries []fs.DirEntry) (found *exercise) {
 			return nil
 		}
 		for _, e := range exercises {
-			if found == nil && e.file != "" && e.owns(entry.Name()) {
+			if found == nil && e.asksForData() && e.owns(entry.Name()) {
 				found = e
 			}
 		}
@@ -281,12 +285,7 @@ func findAttempts(dir string, asked []*exercise) (found []string, err error) {
 	case !info.IsDir():
 		return nil, i18n.Errorf("%s is not a folder: give the folder with the student's files", dir)
 	}
-	entries, _ := os.ReadDir(dir)
-	_, err = os.Stat(filepath.Join(dir, path.Base(stubsFile)))
-	isDocsExercises := err == nil // only that folder has this file; it has attempts, and is none
-	begunHere := func(e *exercise) bool { return e.begun(dir) }
-	isAttempt := begunHere(anyLock) || slices.ContainsFunc(asked, begunHere) || len(asked) == 0 && ofData(entries) != nil
-	if isAttempt && !isDocsExercises {
+	if isAttempt(dir, asked) {
 		return []string{dir}, nil
 	}
 	for _, base := range []string{dir, filepath.Join(dir, "docs", "exercises")} {
@@ -306,6 +305,19 @@ func findAttempts(dir string, asked []*exercise) (found []string, err error) {
 		}
 	}
 	return nil, i18n.Errorf("%s has no attempt: neither a file of one nor a folder such as %s", dir, exercises[0].folder)
+}
+
+// isAttempt reports whether a folder itself has the files of an attempt.
+func isAttempt(dir string, asked []*exercise) bool {
+	if _, err := os.Stat(filepath.Join(dir, path.Base(stubsFile))); err == nil {
+		return false // docs/exercises, which alone has this file: it has attempts, and is none
+	}
+	begunHere := func(e *exercise) bool { return e.begun(dir) }
+	if begunHere(anyLock) || slices.ContainsFunc(asked, begunHere) {
+		return true
+	}
+	entries, _ := os.ReadDir(dir)
+	return len(asked) == 0 && ofData(entries) != nil
 }
 
 // firstLines returns up to n lines of a text, without the blank lines before them.

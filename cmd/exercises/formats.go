@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
-	"flag"
 	"io"
 	"os"
 	"strconv"
@@ -15,34 +14,22 @@ import (
 	"example.com/zklock/internal/locktest"
 )
 
-// A format is a file that grade writes when all is graded.
-type format struct {
-	file  *string // its name; "": none is written
-	write func(w io.Writer, g grades) error
-}
-
-// formats declares the flags that name these files.
-func formats(flags *flag.FlagSet) []format {
-	return []format{
-		{file: flags.String("csv", "", i18n.FlagUsage("write the results to this `file`")), write: writeCSV},
-		{file: flags.String("json", "", i18n.FlagUsage("write all that is known of the results to this `file`")), write: writeJSON},
-	}
-}
+// The command grade writes its results to files for programs, a CSV file and a JSON file, if their names are given.
 
 // checkWritable returns an error if a file could not be written later. It leaves each file as it is.
-func checkWritable(list []format) error {
-	for _, f := range list {
-		if *f.file == "" {
+func checkWritable(names ...string) error {
+	for _, name := range names {
+		if name == "" {
 			continue
 		}
-		_, missing := os.Stat(*f.file)
-		file, err := os.OpenFile(*f.file, os.O_WRONLY|os.O_CREATE, 0o666)
+		_, missing := os.Stat(name)
+		file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o666)
 		if err != nil {
 			return i18n.Errorf("the results cannot be written: %w", err)
 		}
 		err = file.Close()
 		if missing != nil { // this call has made it
-			err = errors.Join(err, os.Remove(*f.file))
+			err = errors.Join(err, os.Remove(name))
 		}
 		if err != nil {
 			return err
@@ -51,14 +38,13 @@ func checkWritable(list []format) error {
 	return nil
 }
 
-func writeAll(list []format, g grades) (err error) {
-	for _, f := range list {
-		if *f.file != "" {
-			var text bytes.Buffer
-			err = errors.Join(err, f.write(&text, g), os.WriteFile(*f.file, text.Bytes(), 0o666))
-		}
+// writeFile writes results to a file in one of the formats below, unless the name is empty.
+func writeFile(name string, format func(w io.Writer, g grades) error, g grades) error {
+	if name == "" {
+		return nil
 	}
-	return err
+	var text bytes.Buffer
+	return errors.Join(format(&text, g), os.WriteFile(name, text.Bytes(), 0o666))
 }
 
 // writeCSV writes a line for each attempt. The sum of a student is on each line of the student.

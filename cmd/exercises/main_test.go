@@ -27,9 +27,10 @@ import (
 func TestMain(m *testing.M) {
 	os.Setenv("LC_ALL", "C") // the tests read English, whatever their reader's language is
 	counterexample.Serve(os.Args[1:])
-	serveDying(os.Args[1:])
-	serveCommand(os.Args[1:])
-	serveDial(os.Args[1:])
+	if len(os.Args) > 1 && others[os.Args[1]] != nil {
+		others[os.Args[1]](os.Args[2:])
+		os.Exit(0)
+	}
 	cache, err := os.MkdirTemp("", "exercises-cache-")
 	if err != nil {
 		panic(err)
@@ -40,29 +41,23 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// commandArg has the test binary be the command, with the arguments after it.
-const commandArg = "be the command"
+// The first argument of the test binary, if it is to be another program than the tests.
+const commandArg, dialArg, dyingArg = "be the command", "dial", "replay-dying"
 
-func serveCommand(args []string) { // called by TestMain
-	if len(args) > 0 && args[0] == commandArg {
-		os.Args = append(os.Args[:1], args[1:]...)
-		main()
-		os.Exit(0)
-	}
+// others are these programs, by that argument. They take the arguments after it.
+var others = map[string]func(args []string){commandArg: beTheCommand, dialArg: dial, dyingArg: replayDying}
+
+func beTheCommand(args []string) {
+	os.Args = append(os.Args[:1], args...)
+	main()
 }
 
-// dialArg has the test binary dial the address after it.
-const dialArg = "dial"
-
-func serveDial(args []string) { // called by TestMain
-	if len(args) != 2 || args[0] != dialArg {
-		return
-	}
-	if _, err := net.Dial("tcp", args[1]); err != nil {
+// dial dials an address.
+func dial(args []string) {
+	if _, err := net.Dial("tcp", args[0]); err != nil {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	os.Exit(0)
 }
 
 // saidBy calls the command, and returns what it prints, and then its error.
@@ -142,8 +137,7 @@ func TestStudentsOfOneName(t *testing.T) {
 	in := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
 	dirs := expand([]string{in("a/anna"), in("b") + "/*", in("b/bob") + "/", "."})
 	require.Equal(t, []string{in("a/anna"), in("b/anna"), in("b/bob"), "."}, dirs, "a pattern stands for what it matches, and no folder comes twice")
-	names := testenv.Must(studentsOf(dirs))(t)
-	require.Equal(t, []string{in("a/anna"), in("b/anna"), "bob", "b"}, names, "two students of one name are two")
+	require.Equal(t, []string{in("a/anna"), in("b/anna"), "bob", "b"}, studentsOf(dirs), "two students of one name are two")
 	// What follows asks which attempts a folder has.
 	_, err := findAttempts(in("nobody"), nil)
 	require.EqualError(t, err, "there is no folder "+in("nobody"))
@@ -175,9 +169,8 @@ func TestCommandLine(t *testing.T) {
 		require.Equal(t, min(n, 3), strings.Count(out, "Hint "), "hints open one by one:\n%s", out)
 	}
 	require.Contains(t, out, "There are no more.")
-	for _, kept := range []string{"null", `{"_03-predecessor":-7}`, `{"_03-predec`} { // none, not a number of hints, cut short
-		root := rootOf(t)
-		file := testenv.Must((&app{root: root}).hintsFile())(t)
+	for _, kept := range []string{"", "-7", "many"} { // cut short, or no number of hints
+		file := testenv.Must((&app{root: rootOf(t)}).hintsFile(exercises[2]))(t)
 		require.NoError(t, os.WriteFile(file, []byte(kept), 0o644))
 		out = testenv.Must(call("hint", "3"))(t)
 		require.Equal(t, 1, strings.Count(out, "Hint "), "the file says %s", kept)

@@ -52,12 +52,11 @@ func (a *app) prepare(ctx context.Context) error {
 // explainWait prints why a first grade takes a while, if stop is not called within three seconds. It does so once for all grades.
 func (a *app) explainWait() (stop func() bool) {
 	return time.AfterFunc(3*time.Second, func() {
-		if !terminal(os.Stderr) {
-			return
+		if terminal(os.Stderr) {
+			a.explained.Do(func() {
+				fmt.Fprint(os.Stderr, a.say("Compiling: on a new machine the first grade takes a minute or two, and Go may "+
+					"fetch modules. go run ./cmd/exercises prepare does that in advance.\n"))
+			})
 		}
-		a.explained.Do(func() {
-			fmt.Fprint(os.Stderr, a.say("Compiling: on a new machine the first grade takes a minute or two, and Go may "+
-				"fetch modules. go run ./cmd/exercises prepare does that in advance.\n"))
-		})
 	}).Stop
 }

@@ -8,19 +8,27 @@ import (
 
 	"example.com/zklock/internal/grader/counterexample"
 	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/locktest"
 )
 
+// Exercise 11, break this lock, asks for answers and not for a lock. Package counterexample judges them.
+
+// breakingSuite is the suite of exercise 11: gradeLinks has its cases judged.
 func breakingSuite() suite {
-	var all, basic []i18n.Text
+	s := suite{test: "TestBreak", groups: make(map[string]locktest.Group), zh: make(map[string]string)}
 	for _, c := range counterexample.Cases() {
-		all = append(all, c.Name)
+		name := c.Name.String()
+		s.all = append(s.all, name)
+		s.groups[name], s.zh[name] = fullGroup, c.Name.In(i18n.Chinese)
 		if c.Basic {
-			basic = append(basic, c.Name)
+			s.basic = append(s.basic, name)
+			s.groups[name] = basicGroup
 		}
 	}
-	return otherSuite("TestBreak", all, basic)
+	return s
 }
 
+// gradeLinks judges the answers of an attempt, which are links of the lab.
 func gradeLinks(ctx context.Context, g *grading) error {
 	file, ok := g.files[counterexample.File]
 	if !ok {
@@ -39,6 +47,7 @@ func gradeLinks(ctx context.Context, g *grading) error {
 		return err
 	}
 	g.result.Why = why
+
 	cases := make(map[string]counterexample.Case)
 	for _, c := range counterexample.Cases() {
 		cases[c.Name.String()] = c

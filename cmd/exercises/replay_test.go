@@ -15,13 +15,8 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-const dyingArg = "replay-dying"
-
-// serveDying stands for counterexample.Serve with an engine that does not survive some schedules.
-func serveDying(args []string) {
-	if len(args) != 1 || args[0] != dyingArg {
-		return
-	}
+// replayDying stands for counterexample.Serve with an engine that does not survive some schedules.
+func replayDying([]string) {
 	answers := make(map[int]string)
 	if err := json.NewDecoder(os.Stdin).Decode(&answers); err != nil {
 		panic(err)
@@ -42,16 +37,11 @@ func serveDying(args []string) {
 				fmt.Println("no line of ours")
 			}
 		}
-		line, err := json.Marshal(counterexample.Line{Number: n, Played: counterexample.Result{Choices: n}})
-		if err != nil {
-			panic(err)
-		}
-		fmt.Printf("%s\n", line)
+		json.NewEncoder(os.Stdout).Encode(counterexample.Line{Number: n, Played: counterexample.Result{Choices: n}})
 	}
-	os.Exit(0)
 }
 
-// TestAnEngineThatDiesCostsOneAnswer: the answers after it are played all the same. serveDying says what each one does.
+// TestAnEngineThatDiesCostsOneAnswer: the answers after it are played all the same. replayDying says what each one does.
 func TestAnEngineThatDiesCostsOneAnswer(t *testing.T) {
 	t.Parallel()
 	answers := map[int]string{1: "", 2: "panics", 3: "", 4: "exits", 6: "prints"}

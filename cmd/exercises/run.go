@@ -94,6 +94,7 @@ func (e *exercise) ungraded(why i18n.Text) *result {
 // keptOutput is how much of a lock's output in a case is kept, in bytes.
 const keptOutput = 4 << 10
 
+// A grading is an attempt that is being graded.
 type grading struct {
 	*attempt
 	limits    limits
@@ -199,12 +200,13 @@ func askTests(ctx context.Context, g *grading) error {
 		if c.tooBusy() != nil {
 			return false
 		}
+
 		words := cmp.Or(verdict.Words, i18n.Same(verdict.Skipped)) // a case that is skipped fails, too
-		why := c.over()
-		isOver := why.String() != "" // then the case was not judged, and no other can be asked
-		if isOver {
-			words = why.Text
-		} else if !verdict.Failed() && verdict.Skipped == "" {
+		isOver := c.over().String() != ""                          // then the case was not judged, and no other can be asked
+		switch {
+		case isOver:
+			words = c.over().Text
+		case words.String() == "":
 			return g.passes(name)
 		}
 		goOn := g.fails(failure{Case: name, Group: s.groups[name], Words: words,

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -33,10 +33,7 @@ func cacheDir() (string, error) {
 // thisProgram is a hash of the running program, which contains the grader: another grader may give another grade.
 // It is empty if the program cannot be read.
 var thisProgram = sync.OnceValue(func() string {
-	self, err := os.Executable()
-	if err != nil {
-		return ""
-	}
+	self, _ := os.Executable() // "" if it is not known, which no file is named
 	text, err := os.ReadFile(self)
 	if err != nil {
 		return ""
@@ -50,18 +47,15 @@ func (a *app) key(at *attempt) (string, error) {
 	fmt.Fprintf(h, "%s %s %s %v\n", thisProgram(), at.folder, at.hash, a.limits)
 	files := []string{filepath.Join(at.exercise.dir(a.root), "lock_test.go")}
 	for _, p := range at.imports {
-		dir := filepath.Join(a.root, strings.TrimPrefix(p, "example.com/zklock/"))
-		names, err := fs.Glob(os.DirFS(dir), "*.go")
+		sources, err := filepath.Glob(filepath.Join(a.root, strings.TrimPrefix(p, "example.com/zklock/"), "*.go"))
 		if err != nil {
 			return "", err
 		}
-		for _, name := range names {
-			files = append(files, filepath.Join(dir, name))
-		}
+		files = append(files, sources...)
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if errors.Is(err, fs.ErrNotExist) && at.file != "" {
+		if errors.Is(err, fs.ErrNotExist) && at.asksForData() {
 			continue // an exercise that asks for data may have no test
 		}
 		if err != nil {
@@ -97,33 +91,25 @@ func remember(key string, r *result) {
 	}
 }
 
-// hintsFile has the number of opened hints, by the folder of the exercise. Each checkout has its own.
-func (a *app) hintsFile() (string, error) {
+// hintsFile has the number of opened hints of an exercise. Each checkout has its own.
+func (a *app) hintsFile(e *exercise) (string, error) {
 	dir, err := cacheDir()
-	return filepath.Join(dir, fmt.Sprintf("hints-%x.json", sha256.Sum256([]byte(a.root)))), err
+	return filepath.Join(dir, fmt.Sprintf("hints-%x%s", sha256.Sum256([]byte(a.root)), e.folder)), err
 }
 
-// openedHints reads the file of hints. Without one, or if it cannot be read, no hint is open.
-func (a *app) openedHints() (n map[string]int) {
-	if file, err := a.hintsFile(); err == nil {
-		text, _ := os.ReadFile(file)
-		json.Unmarshal(text, &n)
-	}
-	return n
+// openedHints reads the file of hints. Without one, or if it has no such number, no hint is open.
+func (a *app) openedHints(e *exercise) int {
+	file, _ := a.hintsFile(e)
+	text, _ := os.ReadFile(file)
+	n, _ := strconv.Atoi(string(text))
+	return max(n, 0)
 }
 
 // keepOpened records that n hints of an exercise are open.
 func (a *app) keepOpened(e *exercise, n int) error {
-	all := map[string]int{}
-	maps.Copy(all, a.openedHints()) // which may be nil
-	all[e.folder] = n
-	text, err := json.Marshal(all)
-	if err != nil {
-		return err
-	}
-	file, err := a.hintsFile()
+	file, err := a.hintsFile(e)
 	if err == nil {
-		err = os.WriteFile(file, text, 0o644)
+		err = os.WriteFile(file, []byte(strconv.Itoa(n)), 0o644)
 	}
 	if err != nil {
 		return i18n.Errorf("how many hints are open cannot be kept, so the next one does not open: set the environment "+

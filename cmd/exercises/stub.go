@@ -55,10 +55,10 @@ func (a *app) start(e *exercise) error {
 		return i18n.Errorf("the stub of exercise %d is in Chinese; this has the English one: git checkout %s", e.number, file)
 	default:
 		stub, _, err := e.chineseStub(a.root)
-		if err != nil {
-			return err
+		if err == nil {
+			err = os.WriteFile(at.files[e.writes()], stub, 0o644)
 		}
-		if err := os.WriteFile(at.files[e.writes()], stub, 0o644); err != nil {
+		if err != nil {
 			return err
 		}
 	}

@@ -18,6 +18,7 @@ import (
 
 	"example.com/zklock/internal/grader/counterexample"
 	"example.com/zklock/internal/i18n"
+	"example.com/zklock/internal/locktest"
 )
 
 // An app is one call of the command.
@@ -59,13 +60,6 @@ func (s exerciseState) word() i18n.Text {
 }
 
 func (r *result) score() i18n.Text { return i18n.Textf("%d of %d cases", r.Passed, r.Cases) }
-
-// states are the states of all exercises. It grades the attempts that were not graded as they are.
-func (a *app) states(ctx context.Context) ([]exerciseState, error) {
-	list := make([]exerciseState, len(exercises))
-	atOnce(runtime.NumCPU(), len(list), func(i int) { list[i] = a.stateOf(ctx, exercises[i]) })
-	return list, ctx.Err()
-}
 
 // atOnce calls f with each number below n, up to jobs calls at the same time.
 func atOnce(jobs, n int, f func(i int)) {
@@ -116,13 +110,16 @@ func (a *app) graded(ctx context.Context, e *exercise, at *attempt, readErr erro
 	return r, err
 }
 
+// list prints the state of each exercise. It grades the attempts that were not graded as they are.
 func (a *app) list(ctx context.Context) error {
-	list, err := a.states(ctx)
-	if err != nil {
-		return err
+	states := make([]exerciseState, len(exercises))
+	atOnce(runtime.NumCPU(), len(states), func(i int) { states[i] = a.stateOf(ctx, exercises[i]) })
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
-	var all result
-	for _, s := range list {
+
+	var all result // the sum
+	for _, s := range states {
 		got := s.result
 		if got == nil {
 			got = new(result) // there is none, and word prints the error
@@ -219,10 +216,7 @@ func (a *app) watch(ctx context.Context, e *exercise, once bool) error {
 			continue
 		}
 		unreadable = 0
-		content := ""
-		if err != nil {
-			content = err.Error()
-		}
+		content := fmt.Sprint(err) // a refusal
 		if at != nil {
 			content += at.hash
 		}
@@ -277,24 +271,29 @@ func (a *app) report(ctx context.Context, e *exercise, at *attempt, readErr erro
 	case r.Why.String() != "" && len(r.Failed) == 0:
 		a.print("%s\n", r.Why)
 	default:
-		var parts []string
-		for _, p := range r.Parts {
-			parts = append(parts, a.say("%s %d of %d", nameOf(p.Group), p.Points, p.Of))
-		}
-		groups := strings.Join(parts, i18n.Both(", ", "，").In(a.language))
-		var note i18n.Text
-		switch {
-		case r.Unsafe && r.Failed[0].weight() == 0: // the failure above shows two holders
-			note = " A lock that is not safe gets no points."
-		case r.Unsafe: // the failure above is another one, of an earlier stage
-			note = " Points are given once the lock is safe."
-		}
-		a.print("%d of %d cases pass: %d of %d points (%s).%s Begin with this case.\n", r.Passed, r.Cases, r.Points, r.Of, groups, note)
-		if line := r.stageLine(e); line.String() != "" {
-			a.print("%s\n", line)
-		}
+		a.printPoints(e, r)
 	}
 	return r, nil
+}
+
+// printPoints prints the points of an attempt that fails some case, and the stage that it is at.
+func (a *app) printPoints(e *exercise, r *result) {
+	var parts []string
+	for _, p := range r.Parts {
+		parts = append(parts, a.say("%s %d of %d", nameOf(p.Group), p.Points, p.Of))
+	}
+	groups := strings.Join(parts, i18n.Both(", ", "，").In(a.language))
+	var note i18n.Text
+	switch {
+	case r.Unsafe && locktest.Unsafe(r.Failed[0].Words.String()): // the failure above shows two holders
+		note = " A lock that is not safe gets no points."
+	case r.Unsafe: // the failure above is another one, of an earlier stage
+		note = " Points are given once the lock is safe."
+	}
+	a.print("%d of %d cases pass: %d of %d points (%s).%s Begin with this case.\n", r.Passed, r.Cases, r.Points, r.Of, groups, note)
+	if line := r.stageLine(e); line.String() != "" {
+		a.print("%s\n", line)
+	}
 }
 
 // printFailure prints a failure, and how to see it in the lab.
@@ -324,8 +323,7 @@ func (a *app) hint(e *exercise) error {
 	if err != nil {
 		return err
 	}
-	opened := max(a.openedHints()[e.folder], 0) // the file may have been changed by hand
-	n := min(opened+1, len(hints))
+	n := min(a.openedHints(e)+1, len(hints))
 	for i, h := range hints[:n] {
 		a.print("Hint %d of %d\n\n%s\n\n", i+1, len(hints), h)
 	}
@@ -345,10 +343,9 @@ func hintsIn(file string) ([]string, error) {
 		return nil, err
 	}
 	var hints []string
-	for i, hint := range hintHeading.Split(string(stamps.ReplaceAll(unixLines(text), nil)), -1) {
-		if i > 0 { // the text before the first heading is not a hint
-			hints = append(hints, strings.TrimSpace(hint))
-		}
+	parts := hintHeading.Split(string(stamps.ReplaceAll(unixLines(text), nil)), -1)
+	for _, hint := range parts[1:] { // the first part is before the first heading
+		hints = append(hints, strings.TrimSpace(hint))
 	}
 	if len(hints) == 0 {
 		return nil, i18n.Errorf("%s has no hints", file)
