@@ -173,8 +173,8 @@ func (w *readWrite) reader(name i18n.Text, in ...*locktest.Session) *participant
 
 func (w *readWrite) writer(name i18n.Text) *participant { return w.newParticipant(false, name) }
 
-// mustEnter has a contender lock. It fails if the contender has to wait.
-func (w *readWrite) mustEnter(p *participant, where i18n.Text) {
+// mustLockAtOnce has a contender lock. It fails if the contender has to wait.
+func (w *readWrite) mustLockAtOnce(p *participant, where i18n.Text) {
 	p.result = w.BeginLock(p)
 	w.mustGetIn(p, where)
 }
@@ -185,14 +185,14 @@ func (w *readWrite) mustGetIn(p *participant, where i18n.Text) {
 	w.NoError(<-p.result, "the lock of %s, %s, fails", p.name, where)
 }
 
-// mustQueue has a contender lock. It fails if the contender does not wait.
-func (w *readWrite) mustQueue(p *participant, why i18n.Text) {
+// mustLockAndWait has a contender lock. It fails if the contender does not wait.
+func (w *readWrite) mustLockAndWait(p *participant, why i18n.Text) {
 	p.result = w.BeginLock(p)
-	w.mustStay(p, why)
+	w.mustStillWait(p, why)
 }
 
-// mustStay fails if a contender that must wait holds the lock, or does not sleep.
-func (w *readWrite) mustStay(p *participant, why i18n.Text) {
+// mustStillWait fails if a contender that must wait holds the lock, or does not sleep.
+func (w *readWrite) mustStillWait(p *participant, why i18n.Text) {
 	w.Sleeps(p.s, p.name, func() bool { return len(p.result) > 0 })
 	if len(p.result) > 0 {
 		w.NoError(<-p.result, "%s must wait (%s), and its lock fails", p.name, why)
@@ -209,13 +209,13 @@ func readersTogether(w *readWrite) {
 	a, b := w.reader("the first reader"), w.reader("the second reader")
 	c := w.reader("the third reader, of the second one's session,", b.s)
 	for _, p := range []*participant{a, b, c} {
-		w.mustEnter(p, "while other readers are inside")
+		w.mustLockAtOnce(p, "while other readers are inside")
 	}
 	w.Len(w.Nodes(), 3, "three readers hold the lock, and there are not three nodes: each contender makes a node of "+
 		"its own")
 	w.leaves(b)
 	d := w.reader("the last reader")
-	w.mustEnter(d, "while other readers are inside")
+	w.mustLockAtOnce(d, "while other readers are inside")
 	for _, p := range []*participant{d, a, c} {
 		w.leaves(p)
 	}
@@ -229,12 +229,12 @@ func readerBehindWriter(w *readWrite) {
 	writer := w.writer("the writer")
 	asReader := oneSidedLock{ReadWrite: writer.ReadWrite, reads: true}
 	before := &participant{oneSidedLock: asReader, s: writer.s, name: "the writer, which reads first,"}
-	w.mustEnter(before, "when the lock is free")
+	w.mustLockAtOnce(before, "when the lock is free")
 	w.leaves(before)
-	w.mustEnter(writer, "when the lock is free")
+	w.mustLockAtOnce(writer, "when the lock is free")
 	a, b := w.reader("a reader"), w.reader("another reader")
-	w.mustQueue(a, i18n.Textf("a writer holds the lock; %s", byNumber))
-	w.mustQueue(b, i18n.Textf("a writer holds the lock; %s", byNumber))
+	w.mustLockAndWait(a, i18n.Textf("a writer holds the lock; %s", byNumber))
+	w.mustLockAndWait(b, i18n.Textf("a writer holds the lock; %s", byNumber))
 	w.leaves(writer)
 	w.mustGetIn(a, "after the writer before it")
 	w.mustGetIn(b, "after the writer before it, together with the other reader: a reader waits for the nearest writer "+
@@ -252,12 +252,12 @@ func writerBehindReaders(w *readWrite) {
 	}
 	for i := range n {
 		p := w.reader(i18n.Textf("reader %s", i18n.Letter(i)))
-		w.mustEnter(p, "while no writer is there")
+		w.mustLockAtOnce(p, "while no writer is there")
 		readers = append(readers, p)
 	}
 
 	writer := w.writer("the writer")
-	w.mustQueue(writer, "readers hold the lock")
+	w.mustLockAndWait(writer, "readers hold the lock")
 	last := readers[1]                           // neither the first nor the one just before the writer
 	for _, p := range slices.Backward(readers) { // the one just before the writer first
 		if p == last {
@@ -265,7 +265,7 @@ func writerBehindReaders(w *readWrite) {
 		}
 		w.leaves(p)
 		w.Rest()
-		w.mustStay(writer, "one reader has left and another one is still inside: look again at the whole queue after each event")
+		w.mustStillWait(writer, "one reader has left and another one is still inside: look again at the whole queue after each event")
 	}
 	w.leaves(last)
 	w.mustGetIn(writer, "after the last reader")
@@ -278,14 +278,14 @@ var overtaken = i18n.Text("a writer that came before waits already: a reader wai
 
 func readerBehindWaitingWriter(w *readWrite) {
 	first := w.reader("the first reader")
-	w.mustEnter(first, "when the lock is free")
+	w.mustLockAtOnce(first, "when the lock is free")
 	writer := w.writer("the writer")
-	w.mustQueue(writer, "a reader holds the lock")
+	w.mustLockAndWait(writer, "a reader holds the lock")
 	late := w.reader("the late reader")
-	w.mustQueue(late, overtaken)
+	w.mustLockAndWait(late, overtaken)
 	w.leaves(first)
 	w.mustGetIn(writer, "after the reader before it")
-	w.mustStay(late, "a writer holds the lock")
+	w.mustStillWait(late, "a writer holds the lock")
 	w.leaves(writer)
 	w.mustGetIn(late, "after the writer before it")
 	w.leaves(late)
@@ -302,11 +302,11 @@ func wrongRelease(w *readWrite) {
 		w.IsNotLocked(err, name)
 	}
 	try(neither.ReadWrite.Unlock, "Unlock of a contender that holds nothing")
-	w.mustEnter(reader, "when the lock is free")
+	w.mustLockAtOnce(reader, "when the lock is free")
 	try(reader.ReadWrite.Unlock, "Unlock of a contender that holds the lock for reading")
 	try(neither.ReadWrite.RUnlock, "RUnlock of a contender that holds nothing")
 	w.leaves(reader)
-	w.mustEnter(writer, "when the lock is free")
+	w.mustLockAtOnce(writer, "when the lock is free")
 	try(writer.ReadWrite.RUnlock, "RUnlock of a contender that holds the lock for writing")
 	w.leaves(writer)
 	try(writer.ReadWrite.Unlock, "the second Unlock")
@@ -365,8 +365,8 @@ func recipesNodes(w *readWrite) {
 	recipe := i18n.Text("; the recipe names the nodes read- and write-, so that programs of different authors share a lock")
 	theirs := create("read-")
 	reader, writer := w.reader("a reader"), w.writer("a writer")
-	w.mustEnter(reader, i18n.Textf("while another program's reader holds the lock%s", recipe))
-	w.mustQueue(writer, i18n.Textf("readers hold the lock, one of which is another program's%s", recipe))
+	w.mustLockAtOnce(reader, i18n.Textf("while another program's reader holds the lock%s", recipe))
+	w.mustLockAndWait(writer, i18n.Textf("readers hold the lock, one of which is another program's%s", recipe))
 	for _, node := range w.Nodes() {
 		kind := strings.TrimRight(node, "0123456789")
 		w.True(kind == "read-" || kind == "write-", "a contender's node is named %s, and another program does not wait for it%s",
@@ -374,15 +374,15 @@ func recipesNodes(w *readWrite) {
 	}
 	w.leaves(reader)
 	w.Rest()
-	w.mustStay(writer, i18n.Textf("another program's reader holds the lock%s", recipe))
+	w.mustStillWait(writer, i18n.Textf("another program's reader holds the lock%s", recipe))
 	require.NoError(w, admin.Delete(theirs, -1))
 	w.mustGetIn(writer, "after another program's reader")
 	theirs = create("write-")
 	late := w.reader("the late reader")
-	w.mustQueue(late, "a writer holds the lock, and another program's writer waits")
+	w.mustLockAndWait(late, "a writer holds the lock, and another program's writer waits")
 	w.leaves(writer)
 	w.Rest()
-	w.mustStay(late, i18n.Textf("another program's writer holds the lock%s", recipe))
+	w.mustStillWait(late, i18n.Textf("another program's writer holds the lock%s", recipe))
 	require.NoError(w, admin.Delete(theirs, -1))
 	w.mustGetIn(late, "after another program's writer")
 	w.leaves(late)
@@ -392,10 +392,10 @@ func recipesNodes(w *readWrite) {
 func writerGoes(w *readWrite) {
 	first, writer := w.reader("the first reader"), w.writer("the writer")
 	a, b := w.reader("a late reader"), w.reader("another late reader")
-	w.mustEnter(first, "when the lock is free")
-	w.mustQueue(writer, "a reader holds the lock")
-	w.mustQueue(a, overtaken)
-	w.mustQueue(b, overtaken)
+	w.mustLockAtOnce(first, "when the lock is free")
+	w.mustLockAndWait(writer, "a reader holds the lock")
+	w.mustLockAndWait(a, overtaken)
+	w.mustLockAndWait(b, overtaken)
 	w.Expire(writer.s)
 	w.mustGetIn(a, "together with the first reader, once the writer before it has gone")
 	w.mustGetIn(b, "together with the first reader, once the writer before it has gone")

@@ -106,13 +106,14 @@ func randomName(limit, contenders int) i18n.Text {
 	return i18n.Textf("%d random schedules of %d contenders", limit, contenders)
 }
 
-// What a contender calls in a world. One that has no script locks and unlocks.
+// What a contender calls in a world: its script.
 var (
+	once   []player.Op // none: then the contender locks and unlocks
 	twice  = []player.Op{player.LockOp, player.UnlockOp, player.LockOp, player.UnlockOp}
 	thrice = append(slices.Clone(twice), player.LockOp, player.UnlockOp)
 )
 
-// oneOf is a world in which one of the faults may happen. Its contenders make the calls of the script, if that is not nil.
+// oneOf is a world in which one of the faults may happen. All its contenders have the same script.
 func oneOf(contenders int, script []player.Op, faults ...player.Fault) player.World {
 	w := player.World{Contenders: contenders, Kinds: faults, Faults: min(len(faults), 1)}
 	if script != nil {
@@ -144,13 +145,13 @@ func (l *caseList) addRegisters() {
 
 // addComplete adds the worlds of which every schedule is played: without a fault, and with each one.
 func (l *caseList) addComplete() {
-	l.add(locktest.Liveness, l.everyName, oneOf(l.contenders, nil), l.every)
+	l.add(locktest.Liveness, l.everyName, oneOf(l.contenders, once), l.every)
 	if l.Queue {
 		l.addQueue()
 	}
 	l.add(locktest.Faults, i18n.Textf("%s, and at some moment somebody writes the data of a node again", l.everyName),
-		oneOf(l.contenders, nil, player.NodeSet), l.every)
-	fresh := oneOf(l.contenders, nil, player.LoseRequest, player.LoseReply)
+		oneOf(l.contenders, once, player.NodeSet), l.every)
+	fresh := oneOf(l.contenders, once, player.LoseRequest, player.LoseReply)
 	fresh.Missing = true // the nodes above the lock's
 	l.add(locktest.Faults, i18n.Textf("%s on a path whose nodes do not exist, and a request or a reply is lost",
 		l.everyName), fresh, l.every)
@@ -165,12 +166,12 @@ func (l *caseList) addComplete() {
 	}
 	if !l.Timed { // it would send requests all day
 		l.add(locktest.Liveness, i18n.Textf("%s, and at some moment a day passes", l.everyName),
-			oneOf(l.contenders, nil, player.Day), l.every)
+			oneOf(l.contenders, once, player.Day), l.every)
 	}
 
 	for _, f := range l.faults {
 		l.add(locktest.Faults, i18n.Textf("%s, and at some moment %s", l.everyName, faultNames[f]),
-			oneOf(l.contenders, nil, f), l.every)
+			oneOf(l.contenders, once, f), l.every)
 	}
 	if findsItsNode := len(l.Known) == 0; l.Queue && findsItsNode { // it meets several faults in a row
 		l.add(locktest.Faults, "every schedule of one contender that comes to servers that are behind, and three "+
@@ -180,34 +181,34 @@ func (l *caseList) addComplete() {
 	}
 }
 
-// lockTwice draws schedules of contenders that lock twice: there are too many to play every one.
-var lockTwice = explore.Search{Seed: 3, Limit: 600}
+// someTwice is for contenders that lock twice: there are too many schedules to play every one.
+var someTwice = explore.Search{Seed: 3, Limit: 600}
 
 // addQueue adds the worlds in which something happens to the nodes of a queue.
 func (l *caseList) addQueue() {
-	w := oneOf(l.contenders, nil)
+	w := oneOf(l.contenders, once)
 	w.Sequence, w.Stranger = nines, true // Stranger is a node of another kind
 	l.add(locktest.Liveness, i18n.Textf("%s, beside a node of another kind, and a number has one digit more than the "+
 		"one before", l.everyName), w, l.every)
 	l.add(locktest.Faults, i18n.Textf("%s, and at some moment somebody deletes a waiter's node", l.everyName),
-		oneOf(l.contenders, nil, player.NodeGoes), l.every)
+		oneOf(l.contenders, once, player.NodeGoes), l.every)
 	l.add(locktest.Faults, i18n.Textf("%s that lock twice, and at some moment the parent, which is empty, goes, or a "+
-		"session ends", randomName(lockTwice.Limit, l.contenders)),
-		oneOf(l.contenders, twice, player.Remake, player.Expire), lockTwice)
+		"session ends", randomName(someTwice.Limit, l.contenders)),
+		oneOf(l.contenders, twice, player.Remake, player.Expire), someTwice)
 }
 
 // addContexts adds the worlds in which a ctx ends: at some moment between two Locks, and just after the lock looks at it.
 func (l *caseList) addContexts() {
-	l.add(locktest.Faults, i18n.Textf("%s that lock twice, and a ctx ends", randomName(lockTwice.Limit, l.contenders)),
-		oneOf(l.contenders, twice, player.EndContext), lockTwice)
+	l.add(locktest.Faults, i18n.Textf("%s that lock twice, and a ctx ends", randomName(someTwice.Limit, l.contenders)),
+		oneOf(l.contenders, twice, player.EndContext), someTwice)
 	l.add(locktest.Faults, i18n.Textf("%s, and a ctx ends after a look at it", l.everyName),
-		oneOf(l.contenders, nil, player.EndAfterLook, player.EndAfterLook2), l.every)
+		oneOf(l.contenders, once, player.EndAfterLook, player.EndAfterLook2), l.every)
 }
 
 // addShared adds the worlds of contenders that share a session.
 func (l *caseList) addShared() {
 	few, some := explore.Search{Seed: 1, Limit: 200}, explore.Search{Seed: 1, Limit: 600}
-	w := oneOf(l.contenders, nil)
+	w := oneOf(l.contenders, once)
 	w.Shared = true
 	l.add(locktest.Liveness, i18n.Textf("%s in one session", randomName(few.Limit, l.contenders)), w, few)
 
@@ -217,7 +218,7 @@ func (l *caseList) addShared() {
 		"lost", randomName(some.Limit, l.contenders)), w, some)
 
 	// After its session's end a client fails one more call before it connects again: the third Lock is in the next one.
-	w = oneOf(l.contenders+1, nil, player.Expire)
+	w = oneOf(l.contenders+1, once, player.Expire)
 	w.Shared, w.Scripts = true, [][]player.Op{thrice, thrice, thrice}
 	l.add(locktest.Faults, i18n.Textf("%s in one session that lock three times, and at some moment it ends",
 		randomName(some.Limit, l.contenders+1)), w, some)
@@ -233,7 +234,7 @@ func (l *caseList) addShared() {
 // addRandom adds the worlds that have too many schedules to play every one.
 func (l *caseList) addRandom() {
 	few, many := explore.Search{Seed: 1, Limit: 200}, explore.Search{Seed: 1, Limit: 1000}
-	w := oneOf(l.contenders, nil, l.faults...)
+	w := oneOf(l.contenders, once, l.faults...)
 	if l.Queue {
 		w.Kinds = append(slices.Clone(l.faults), player.NodeGoes)
 	}
@@ -244,11 +245,11 @@ func (l *caseList) addRandom() {
 
 	crowd := l.contenders + 1
 	fewName := randomName(few.Limit, crowd)
-	l.add(locktest.Liveness, fewName, oneOf(crowd, nil), few)
+	l.add(locktest.Liveness, fewName, oneOf(crowd, once), few)
 	l.add(locktest.Faults, i18n.Textf("%s, and at some moment one of these faults", fewName),
-		oneOf(crowd, nil, l.faults...), few)
+		oneOf(crowd, once, l.faults...), few)
 
-	w = oneOf(crowd, nil, player.NodeSet, player.NodeGoes)
+	w = oneOf(crowd, once, player.NodeSet, player.NodeGoes)
 	w.Faults = 2
 	if l.Contexts {
 		w.Kinds = append(w.Kinds, player.EndContext)
@@ -258,11 +259,11 @@ func (l *caseList) addRandom() {
 		manyName), w, many)
 
 	if hasTryLock := l.Together == nil && !l.Timed; hasTryLock {
-		w = oneOf(crowd, nil, player.LoseRequest, player.NodeGoes, player.NodeSet, player.Expire)
+		w = oneOf(crowd, once, player.LoseRequest, player.NodeGoes, player.NodeSet, player.Expire)
 		if l.Queue {
 			w.Sequence = nines
 		}
-		w.Scripts = [][]player.Op{nil, {player.TryLockOp, player.UnlockOp}} // the second contender only tries
+		w.Scripts = [][]player.Op{once, {player.TryLockOp, player.UnlockOp}} // the second contender only tries
 		l.add(locktest.Faults, i18n.Textf("%s, one of which only tries, and a request is lost, a session ends, or a "+
 			"waiter's node is deleted or written", manyName), w, many)
 	}
