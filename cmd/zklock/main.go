@@ -46,14 +46,12 @@ const (
 // runElsewhere is what run says on systems where it cannot run.
 const runElsewhere i18n.Text = "run is for Linux and macOS: here a command cannot be ended with all that it has started"
 
-// patience is how long a server is looked for, and how long it has to answer. Tests have more.
-var patience = 10 * time.Second
-
-// pulse is how often the guards of a command are told until when the lease is valid.
-var pulse = 50 * time.Millisecond
-
-// notice is how long the command looks for a server before it says so.
-var notice = time.Second
+// Tests have other times.
+var (
+	patience = 10 * time.Second      // how long a server is looked for, and how long it has to answer
+	notice   = time.Second           // how long a server is looked for before zklock says so
+	pulse    = 50 * time.Millisecond // how often the guards of a command are told until when the lease is valid
+)
 
 // A call is one run of zklock.
 type call struct {
@@ -77,15 +75,15 @@ var verbs = map[string]func(*call, context.Context) int{
 }
 
 //go:embed help.txt
-var english string
+var englishHelp string
 
 //go:embed help.zh-CN.txt
-var chinese string
+var chineseHelp string
 
 // help returns the sections of the help: of each verb, with its flags; the flags of all that
 // connect to a server; those of all.
 func (c *call) help() []string {
-	return strings.Split(i18n.Both(english, chinese).In(c.lang), "\n\n\n")
+	return strings.Split(i18n.Both(englishHelp, chineseHelp).In(c.lang), "\n\n\n")
 }
 
 // helpOf returns the section of the verb.
@@ -99,9 +97,15 @@ func main() {
 	os.Exit(execute(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
+// execute is main without the process around it. It returns the exit status.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	c := &call{stdout: stdout, stderr: stderr, began: time.Now(), lang: i18n.Of("")}
-	if len(args) > 0 && verbs[args[0]] != nil {
+	if len(args) == 0 { // nobody has asked for help, so it is an error
+		c.listVerbs(stderr)
+		return exitUsage
+	}
+	switch word := strings.TrimLeft(args[0], "-"); {
+	case verbs[args[0]] != nil:
 		c.verb = args[0]
 		if status, ok := c.parse(args[1:]); !ok {
 			return status
@@ -112,26 +116,25 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			defer stop()
 		}
 		return verbs[c.verb](c, ctx)
-	}
-	if len(args) == 1 && strings.TrimLeft(args[0], "-") == "version" {
+	case word == "version" && len(args) == 1:
 		build, _ := debug.ReadBuildInfo()
 		fmt.Fprintln(stdout, "zklock", build.Main.Version, build.GoVersion)
 		return 0
+	case word == "help", args[0] == "-h":
+		c.listVerbs(stdout)
+		return 0
 	}
-	if len(args) > 0 && strings.TrimLeft(args[0], "-") != "help" && args[0] != "-h" {
-		c.note("there is no verb %q: zklock -help lists the verbs", args[0])
-		return exitUsage
-	}
-	out, status := stdout, 0
-	if len(args) == 0 { // nobody has asked for it
-		out, status = stderr, exitUsage
-	}
+	c.note("there is no verb %q: zklock -help lists the verbs", args[0])
+	return exitUsage
+}
+
+// listVerbs prints the beginning of each verb's section of the help.
+func (c *call) listVerbs(out io.Writer) {
 	for _, section := range c.help()[:len(verbs)] {
 		summary, _, _ := strings.Cut(section, "\n\n")
 		fmt.Fprintln(out, summary)
 	}
 	fmt.Fprintln(out, c.say("zklock VERB -help says more, zklock version which one this is"))
-	return status
 }
 
 // say puts the arguments into the format of the reader's language.
@@ -158,8 +161,8 @@ func (c *call) usage(err error) int {
 	return exitUsage
 }
 
-// define returns the flags of the verb, as the help has them.
-func (c *call) define() *flag.FlagSet {
+// defineFlags returns the flags of the verb, which set the fields of the call. Their help is in help.txt.
+func (c *call) defineFlags() *flag.FlagSet {
 	fs := flag.NewFlagSet(c.verb, flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	fs.Var(&c.lang, "lang", "")
@@ -193,7 +196,7 @@ func (c *call) define() *flag.FlagSet {
 
 // parse reads the flags and arguments of a verb. If it is not to be run, parse returns the exit status.
 func (c *call) parse(args []string) (status int, ok bool) {
-	fs := c.define()
+	fs := c.defineFlags()
 	if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
 		general := c.help()[len(verbs):]
 		if c.verb == "serve" {
@@ -226,20 +229,20 @@ func (c *call) parse(args []string) (status int, ok bool) {
 
 // open opens the client and the lock. If that fails, it has been noted, and the exit status is not 0.
 func (c *call) open(ctx context.Context, options ...zklock.Option) (conn *zk.Conn, m *zklock.Mutex, status int) {
-	how, err := c.options()
+	connectOptions, err := c.connectOptions()
 	if err != nil {
 		return nil, nil, c.usage(err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	said := make(chan struct{})
-	silent := time.AfterFunc(notice, func() {
+	noted := make(chan struct{})
+	toBeNoted := time.AfterFunc(notice, func() {
 		c.note("connecting to %s …", c.servers)
-		close(said)
+		close(noted)
 	})
-	conn, err = zkconn.Connect(ctx, strings.Split(c.servers, ","), c.session, how...)
-	if !silent.Stop() {
-		<-said
+	conn, err = zkconn.Connect(ctx, strings.Split(c.servers, ","), c.session, connectOptions...)
+	if !toBeNoted.Stop() {
+		<-noted // so that what comes next is printed after it
 	}
 	if err != nil {
 		return nil, nil, c.fail(exitUnavailable, i18n.Errorf("%w; -zk names the servers, and zklock serve starts one to try", err))
@@ -251,8 +254,8 @@ func (c *call) open(ctx context.Context, options ...zklock.Option) (conn *zk.Con
 	return conn, m, 0
 }
 
-// options are the credentials and TLS.
-func (c *call) options() (options []zkconn.Option, err error) {
+// connectOptions are the credentials of -auth or the environment, and TLS.
+func (c *call) connectOptions() (options []zkconn.Option, err error) {
 	credential := os.Getenv("ZOOKEEPER_AUTH")
 	if c.auth != "" {
 		text, err := os.ReadFile(c.auth)

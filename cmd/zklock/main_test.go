@@ -35,16 +35,16 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// eventually waits until something is the case.
-func eventually(t *testing.T, is func() bool, said ...any) {
-	require.Eventually(t, is, patience, time.Millisecond, said...)
+// eventually waits until a condition is true. The test fails with what is said if that takes too long.
+func eventually(t *testing.T, condition func() bool, said ...any) {
+	require.Eventually(t, condition, patience, time.Millisecond, said...)
 }
 
 // TestMain makes the test's own program zklock, as which it starts itself.
 func TestMain(m *testing.M) {
 	patience, notice = 5*time.Minute, time.Hour
 	if os.Getenv(panics) != "" {
-		pulse = 0
+		pulse = 0 // with which follow panics
 	}
 	switch {
 	case len(os.Args) == 3 && os.Args[1] == stampVerb:
@@ -61,8 +61,7 @@ func TestMain(m *testing.M) {
 	locktest.Main(m)
 }
 
-// panics is a variable of the environment with which zklock panics when its command has begun.
-const panics = "ZKLOCK_TEST_PANICS"
+const panics = "ZKLOCK_TEST_PANICS" // a variable of the environment: zklock panics when its command has begun
 
 // stampVerb is a command for the trials: it appends the time to a file every 20 ms, and ends with SIGKILL alone.
 const stampVerb = "__stamp"
@@ -96,9 +95,9 @@ func TestACommandThatFindsNoServerSaysThatItTries(t *testing.T) {
 		for lang, want := range map[string]string{"en": "zklock: connecting to 127.0.0.1:1 …\n", "zh": "zklock: 正在连接 127.0.0.1:1……\n"} {
 			ctx, end := context.WithCancel(t.Context())
 			out, stderr := io.Pipe()
-			args, ended := []string{verb, "-lang", lang, "-zk", "127.0.0.1:1", "/a", "--", "true"}, make(chan int, 1)
-			if verb != "run" {
-				args = args[:6]
+			args, ended := []string{verb, "-lang", lang, "-zk", "127.0.0.1:1", "/a"}, make(chan int, 1)
+			if verb == "run" {
+				args = append(args, "--", "true")
 			}
 			go func() { ended <- execute(ctx, args, io.Discard, stderr) }()
 			require.Equal(t, want, nextOutput(t, out))
@@ -118,22 +117,18 @@ func TestTheHelpHasEachFlagOfItsVerb(t *testing.T) {
 			require.Zero(t, status)
 			require.True(t, strings.HasPrefix(help, "zklock "+verb+" "), help)
 			var all []string
-			(&call{verb: verb}).define().VisitAll(func(f *flag.Flag) {
-				all = append(all, f.Name)
+			(&call{verb: verb}).defineFlags().VisitAll(func(f *flag.Flag) {
+				all = append(all, "\n  -"+f.Name)
 				if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "0" {
 					require.Regexp(t, `\n  -`+f.Name+` .*\n.*\b`+strings.TrimSuffix(f.DefValue, "s"), help)
 				}
 			})
-			var shown []string
-			for _, found := range regexp.MustCompile(`(?m)^  -(\w+)`).FindAllStringSubmatch(help, -1) {
-				shown = append(shown, found[1])
-			}
+			shown := regexp.MustCompile(`\n  -\w+`).FindAllString(help, -1)
 			require.ElementsMatch(t, all, shown, "%s %s", verb, lang)
 		}
 	}
 }
 
-// A serving is a zklock that serves the embedded server.
 type serving struct {
 	addr      string
 	stderr    io.Reader
@@ -235,8 +230,7 @@ func behindTLS(t *testing.T, zoo *zkserver.Server, config *tls.Config, refused f
 func TestTLSShowsEachSideWhoTheOtherIs(t *testing.T) {
 	server, client, stranger := makeCertificate(t), makeCertificate(t), makeCertificate(t)
 	known := testenv.Must(zkconn.LoadTLS(client, server, ""))(t)
-	config := &tls.Config{Certificates: known.Certificates, ClientCAs: known.RootCAs}
-	config.ClientAuth = tls.RequireAndVerifyClientCert
+	config := &tls.Config{Certificates: known.Certificates, ClientCAs: known.RootCAs, ClientAuth: tls.RequireAndVerifyClientCert}
 	zoo := zkserver.Run(t)
 	for _, c := range []struct{ host, ca, cert, want string }{
 		{"localhost", server, client, ""},

@@ -1,5 +1,6 @@
 //go:build linux
 
+// A test of the commands in README.md: they print what the page shows.
 package main
 
 import (
@@ -19,10 +20,11 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// What differs from run to run: times, sessions, ids, tokens, addresses, and the width of columns.
+// differs matches what differs from run to run: times, sessions, ids, tokens and addresses.
 var differs = regexp.MustCompile(
 	`0x[0-9a-f]+|_c_[0-9a-f]{32}|\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?|[\d.]+m?s\b|127\.0\.0\.1:\d+|\b\d{4,}\b`)
 
+// same returns what is the same in each run of a line that a command prints. The width of a table's columns is not.
 func same(line string) string {
 	return strings.Join(strings.Fields(differs.ReplaceAllString(line, "#")), " ")
 }
@@ -35,6 +37,7 @@ func TestTheCommandsOfThePagesPrintWhatThePagesShow(t *testing.T) {
 			text := testenv.Must(os.ReadFile(page))(t)
 			build := regexp.MustCompile("(?ms)^```\n(go build -o bin/ .*?)^```$").FindSubmatch(text)
 			require.NotNil(t, build)
+
 			var lines []string // of all the page's blocks: commands, which begin with $, and what they print
 			for _, block := range regexp.MustCompile("(?ms)^```console\n(.*?)^```$").FindAllSubmatch(text, -1) {
 				lines = append(lines, strings.Split(strings.TrimSuffix(string(block[1]), "\n"), "\n")...)
@@ -82,8 +85,7 @@ func TestTheCommandsOfThePagesPrintWhatThePagesShow(t *testing.T) {
 			}
 
 			in.Close()
-			rest := testenv.Must(io.ReadAll(printed))(t)
-			require.Empty(t, string(rest))
+			require.Empty(t, string(testenv.Must(io.ReadAll(printed))(t)), "what the page does not show")
 			require.NoError(t, shell.Wait())
 		})
 	}

@@ -10,6 +10,4 @@ import (
 
 func helper([]string) {} // no process of this program guards a command here
 
-func (c *call) run(context.Context) int {
-	return c.fail(exitUsage, i18n.Errorf("%s", runElsewhere))
-}
+func (c *call) run(context.Context) int { return c.fail(exitUsage, i18n.Errorf("%s", runElsewhere)) }

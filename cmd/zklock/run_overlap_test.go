@@ -31,7 +31,9 @@ var (
 	overlapSession = flag.Duration("overlap.session", 4*time.Second, "the session timeout of its trials")
 )
 
-// stamps returns the first and the last time in such a file; zero if there is none yet.
+func pastLease() time.Duration { return *overlapSession * 3 / 2 } // in which a lease that nobody renews ends
+
+// stamps returns the first and the last time in a file that a command stamps; zero if there is none yet.
 func stamps(file string) (first, last time.Time) {
 	text, _ := os.ReadFile(file)
 	lines := bytes.Fields(text)
@@ -80,7 +82,7 @@ var faults = []fault{
 	{name: "first guard killed", do: func(tr *trial) { tr.send(syscall.SIGKILL, tr.guards[0]) }},
 	{name: "guards stopped, and later continued", do: func(tr *trial) {
 		tr.send(syscall.SIGSTOP, tr.guards...)
-		time.Sleep(*overlapSession * 3 / 2) // in which a lease that nobody renews would have ended
+		time.Sleep(pastLease())
 		tr.send(syscall.SIGCONT, tr.guards...)
 	}},
 	{name: "second guard killed", do: func(tr *trial) { tr.send(syscall.SIGKILL, tr.guards[1]) }},
@@ -98,7 +100,7 @@ var faults = []fault{
 	}},
 	{name: "server stopped", ends: true, do: func(tr *trial) {
 		tr.server.Pause(tr)
-		time.Sleep(*overlapSession * 3 / 2) // every lease has ended by then
+		time.Sleep(pastLease())
 		_, last := stamps(tr.first)
 		require.Greater(tr, time.Since(last), *overlapSession/8, "the command has outlived the lease")
 		tr.server.Continue(tr)
@@ -115,10 +117,10 @@ func begin(t *testing.T, server string, own *servers.ZooKeeper, conn *zk.Conn) *
 			"sh", "-c", "trap '' TERM INT HUP QUIT; \"$0\" "+stampVerb+" \"$1\" & while :; do wait; done",
 			testenv.Must(os.Executable())(t), file)
 	}
-	queued := func(n int) {
+	awaitQueue := func(n int) {
 		var names []string
 		for began := time.Now(); len(names) != n; time.Sleep(50 * time.Millisecond) { // nothing tells of a process that ends
-			tr.lives()
+			tr.requireAlive()
 			require.Less(t, time.Since(began), patience, "%d in the queue", n)
 			names, _, _ = conn.Children(path)
 		}
@@ -130,19 +132,20 @@ func begin(t *testing.T, server string, own *servers.ZooKeeper, conn *zk.Conn) *
 			tr.guards = append(tr.guards, pid)
 		}
 	}
-	t.Cleanup(tr.goOn)
+	t.Cleanup(tr.continueAll)
 	slices.Sort(tr.guards) // in the order in which they were started
 	require.Len(t, tr.guards, 2)
-	queued(1)
+	awaitQueue(1)
 	tr.second = run(server, tr.next)
-	queued(2)
+	awaitQueue(2)
 	time.Sleep(rand.N(*overlapSession)) // so that the fault meets each part of the lease's cycle
-	tr.lives()
+	tr.requireAlive()
 	return tr
 }
 
-// lives checks that the first zklock runs, or has lost the lock because the machine has stopped.
-func (tr *trial) lives() {
+// requireAlive checks that the first zklock runs. If it has lost the lock because the machine has stopped, the trial
+// is played again.
+func (tr *trial) requireAlive() {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", tr.pid()))
 	if isZombie := strings.Contains(string(text), ") Z "); !isZombie {
 		return
@@ -155,25 +158,24 @@ func (tr *trial) lives() {
 	tr.Fatal("it was killed while the lease was good; zklock says:", said, tr.runner.ProcessState)
 }
 
-// runs checks that the first command runs: it makes another stamp.
-func (tr *trial) runs() {
+// requireStamp checks that the first command runs: it makes another stamp.
+func (tr *trial) requireStamp() {
 	now := time.Now()
 	for last := now; !last.After(now); time.Sleep(20 * time.Millisecond) { // only its file tells what it does
-		tr.lives()
+		tr.requireAlive()
 		require.Less(tr, time.Since(now), patience, "it writes no stamp")
 		_, last = stamps(tr.first)
 	}
 }
 
-// goOn continues what was stopped.
-func (tr *trial) goOn() {
+func (tr *trial) continueAll() {
 	for _, pid := range append(tr.guards, tr.pid()) {
 		syscall.Kill(pid, syscall.SIGCONT)
 	}
 }
 
-// finish checks that the first command was dead before the second began, and that nothing is left.
-func (tr *trial) finish() {
+// requireNoOverlap checks that the first command was dead before the second began, and that nothing is left.
+func (tr *trial) requireNoOverlap() {
 	begins := func() bool { first, _ := stamps(tr.next); return !first.IsZero() }
 	longest := 5**overlapSession + time.Minute // far longer than a session outlasts its client, for a busy machine
 	require.Eventually(tr, begins, longest, 5*time.Millisecond)
@@ -185,8 +187,8 @@ func (tr *trial) finish() {
 
 	tr.second.Process.Signal(syscall.SIGTERM)
 	tr.second.Process.Signal(syscall.SIGINT) // another one: two that are alike may be taken for one
-	require.Equal(tr, 128+int(syscall.SIGKILL), tr.second.status(tr.T))
-	tr.goOn()
+	require.Equal(tr, 128+int(syscall.SIGKILL), tr.second.awaitStatus(tr.T))
+	tr.continueAll()
 	tr.line.Heal()
 	tr.runner.Wait()
 	waitForEnd(tr.T, tr.runner.family(tr.T)...)
@@ -217,16 +219,16 @@ func TestTwoCommandsNeverRunAtOnce(t *testing.T) {
 					f.do(tr)
 					if f.ends && f.name == "network cut" {
 						time.Sleep(*overlapSession / 8) // a sixth of it is left of the lease then, which lasts for 3/8 at first
-						tr.runs()
+						tr.requireStamp()
 					}
 					if !f.ends {
-						time.Sleep(*overlapSession * 3 / 2) // in which a lease that nobody renews would have ended
-						tr.runs()
+						time.Sleep(pastLease()) // in which the lease is renewed
+						tr.requireStamp()
 						begun, _ := stamps(tr.next)
 						require.Zero(t, begun)
 						tr.send(syscall.SIGKILL, tr.pid())
 					}
-					tr.finish()
+					tr.requireNoOverlap()
 				}
 				t.Run(strconv.Itoa(i), func(t *testing.T) {
 					if f.name != "server stopped" { // all of its trials would be stopped together

@@ -60,8 +60,7 @@ func startAs(t *testing.T, attributes *syscall.SysProcAttr, args ...string) *pro
 	return p
 }
 
-// status waits until the program has ended.
-func (p *program) status(t *testing.T) int {
+func (p *program) awaitStatus(t *testing.T) int {
 	p.Wait()
 	require.True(t, p.ProcessState.Exited(), "zklock itself was killed: %v", p.ProcessState)
 	return p.ProcessState.ExitCode()
@@ -81,7 +80,6 @@ func (p *program) family(t *testing.T) (all []int) {
 	return all
 }
 
-// waitForEnd waits until processes have ended.
 func waitForEnd(t *testing.T, pids ...int) {
 	for _, pid := range pids {
 		eventually(t, func() bool {
@@ -121,7 +119,7 @@ func TestTheExitStatusIsThatOfTheCommand(t *testing.T) {
 			args[i] = strings.ReplaceAll(args[i], "+", " ")
 		}
 		p := start(t, args...)
-		require.Equal(t, part[0], fmt.Sprint(p.status(t)), "%s: %s", line, &p.stderr)
+		require.Equal(t, part[0], fmt.Sprint(p.awaitStatus(t)), "%s: %s", line, &p.stderr)
 		if want := strings.TrimSpace(part[2]); want != "" {
 			requireOneLine(t, p.stderr.String(), want)
 		} else {
@@ -134,7 +132,7 @@ func TestTheExitStatusIsThatOfTheCommand(t *testing.T) {
 	lease := testenv.Must(m.Lock(t.Context(), nil))(t)
 	refused := func(args ...string) int { // the exit status of a run that does not get the lock
 		p := start(t, append(append([]string{"run"}, args...), "/q", "--", "true")...)
-		status := p.status(t)
+		status := p.awaitStatus(t)
 		requireOneLine(t, p.stderr.String(), "zklock: run /q at ")
 		require.Len(t, srv.Children("/q"), 1, "it has left its node")
 		return status
@@ -155,7 +153,7 @@ func TestTheCommandHasItsStandardStreamsAndTheLockInItsEnvironment(t *testing.T)
 		"sh", "-c", "echo $ZKLOCK_PATH $ZKLOCK_NODE $ZKLOCK_TOKEN; read x; echo $x >&2; ! ls /proc/$$/fd/[3-6] 2>&-")
 	eventually(t, func() bool { return strings.HasPrefix(queueOf(t, "/q"), "zklock web 7 *") })
 	io.WriteString(p.in, "from stdin\n")
-	require.Zero(t, p.status(t), "no other file is open")
+	require.Zero(t, p.awaitStatus(t), "no other file is open")
 	// The token is that of a server in epoch 3: 3<<42 is 13194139533312.
 	require.Regexp(t, `^/q /q/_c_[0-9a-f]{32}-lock-0000000000 13194139\d{6}\n$`, p.stdout.String())
 	require.Equal(t, "from stdin\n", p.stderr.String())
@@ -179,7 +177,7 @@ func TestSignalsArePassedOnAndTheSecondKills(t *testing.T) {
 		eventually(t, func() bool { return strings.HasSuffix(waitForFile(t, filepath.Join(dir, "got")), name) }, name)
 	}
 	require.NoError(t, p.Process.Signal(syscall.SIGINT))
-	require.Equal(t, 128+int(syscall.SIGKILL), p.status(t))
+	require.Equal(t, 128+int(syscall.SIGKILL), p.awaitStatus(t))
 	require.Empty(t, p.stderr.String(), "it was asked for")
 	require.Empty(t, p.family(t), "what is left")
 	waitUntilReleased(t, srv)
@@ -216,18 +214,20 @@ func TestNothingOfTheCommandOutlivesTheLock(t *testing.T) {
 		"exit": 3, "SIGTERM": 128 + int(syscall.SIGTERM), "two signals": 128 + int(syscall.SIGKILL),
 		"its node is deleted": 128 + int(syscall.SIGKILL), "panic": 2, "SIGKILL": -1, // it has none
 	}
+	const noFlags = 0
 	for end, want := range ends {
-		requireNothingOutlives(t, ways, end, want, 0)
+		requireNothingOutlives(t, ways, end, want, noFlags)
 		if os.Geteuid() == 0 && testenv.AtLanding() { // only root may make a namespace
 			requireNothingOutlives(t, ways, end, want, syscall.CLONE_NEWPID)
 		}
 	}
 }
 
-// requireNothingOutlives plays one end of a command that has left a process in each way. flags are those of clone(2).
-func requireNothingOutlives(t *testing.T, ways map[string]string, end string, want int, flags uintptr) {
+// requireNothingOutlives plays one end of a command that has left a process in each way. want is the exit status of
+// zklock, which is started with these flags of clone(2).
+func requireNothingOutlives(t *testing.T, ways map[string]string, end string, want int, cloneFlags uintptr) {
 	srv, _, _ := onServer(t)
-	release := srv.Hold(zkserver.On(jute.OpDelete, "/q/*"))
+	deletes := srv.Hold(zkserver.On(jute.OpDelete, "/q/*")) // which release the lock
 	script := ""
 	t.Setenv(panics, "")
 	switch end {
@@ -240,7 +240,7 @@ func requireNothingOutlives(t *testing.T, ways map[string]string, end string, wa
 	for name, way := range ways {
 		script += "set -- $ZKLOCK " + stampVerb + " '" + filepath.Join(dir, name) + "'; " + way + "\n"
 	}
-	p := startAs(t, &syscall.SysProcAttr{Setsid: flags == 0, Cloneflags: flags},
+	p := startAs(t, &syscall.SysProcAttr{Setsid: cloneFlags == 0, Cloneflags: cloneFlags},
 		"run", "-session", "40s", "/q", "--", "sh", "-c", script+"read x; exit 3")
 	for name := range ways {
 		if end != "panic" { // which may come before they begin
@@ -260,10 +260,10 @@ func requireNothingOutlives(t *testing.T, ways map[string]string, end string, wa
 		p.Process.Signal(unix.SignalNum(end))
 	}
 	if end != "SIGKILL" && end != "its node is deleted" { // in these two, zklock sends no delete
-		<-release.Hit()
+		<-deletes.Hit()
 		require.Empty(t, p.family(t), "it runs while the lock is released")
 	}
-	release.Release()
+	deletes.Release()
 	p.Wait()
 
 	require.Equal(t, want, p.ProcessState.ExitCode(), "%s: %s", end, &p.stderr)
@@ -293,7 +293,7 @@ func TestASignalEndsTheWaitForTheLock(t *testing.T) {
 		for _, name := range sent {
 			require.NoError(t, p.Process.Signal(unix.SignalNum(name)))
 		}
-		require.Equal(t, 128+int(unix.SignalNum(sent[len(sent)-1])), p.status(t))
+		require.Equal(t, 128+int(unix.SignalNum(sent[len(sent)-1])), p.awaitStatus(t))
 		require.Len(t, srv.Children("/q"), 1, "it has left its node")
 		require.Empty(t, p.stderr.String())
 	}
@@ -314,7 +314,7 @@ func TestARequestEndsARevocableCommand(t *testing.T) {
 		status, _, stderr := runHere(t.Context(), t, "revoke", "-wait", c.wait, "/q")
 		require.Equal(t, c.status, status, stderr)
 		p.Process.Signal(syscall.SIGTERM) // if it was not asked
-		require.Equal(t, 5, p.status(t))
+		require.Equal(t, 5, p.awaitStatus(t))
 		waitUntilReleased(t, srv)
 	}
 }
@@ -330,7 +330,7 @@ func TestACommandRunsOnceForEachKey(t *testing.T) {
 	eventually(t, func() bool { return len(srv.Children("/q")) == 4 })
 	require.NoError(t, lease.Unlock(t.Context()))
 	for _, p := range all {
-		require.Zero(t, p.status(t), &p.stderr)
+		require.Zero(t, p.awaitStatus(t), &p.stderr)
 	}
 	require.Equal(t, ".", waitForFile(t, file))
 
@@ -339,9 +339,9 @@ func TestACommandRunsOnceForEachKey(t *testing.T) {
 	<-note.Hit()
 	require.Len(t, srv.Children("/q"), 1, "it holds the lock until the key is noted")
 	require.NoError(t, conn.Delete("/q/"+srv.Children("/q")[0], -1))
-	require.Zero(t, start(t, "run", "-once", "2026-11-29", "/q", "--", "true").status(t))
+	require.Zero(t, start(t, "run", "-once", "2026-11-29", "/q", "--", "true").awaitStatus(t))
 	note.Release()
-	require.Equal(t, exitUnavailable, late.status(t))
+	require.Equal(t, exitUnavailable, late.awaitStatus(t))
 	requireOneLine(t, late.stderr.String(), "-once could not be noted, so it may run again: ")
 	noted, _ := testenv.Must2(conn.Get("/q" + onceNode))(t)
 	require.Equal(t, "2026-11-29", string(noted))
@@ -353,7 +353,7 @@ func TestACommandOutlivesWhatIsGarbage(t *testing.T) {
 	testenv.Landing(t, "collects garbage all the time")
 	onServer(t)
 	t.Setenv("GOMEMLIMIT", "1")
-	require.Zero(t, start(t, "run", "/q", "--", "sleep", "3").status(t))
+	require.Zero(t, start(t, "run", "/q", "--", "sleep", "3").awaitStatus(t))
 }
 
 // The guards end the command if zklock itself is stopped, or if their starter is killed, and zklock reports it. If all
@@ -383,7 +383,7 @@ func TestACommandThatItsGuardsHaveEndedIsSaidToBe(t *testing.T) {
 		waitForEnd(t, command)
 		if c.word != "" {
 			require.NoError(t, p.Process.Signal(syscall.SIGCONT))
-			require.Contains(t, []int{128 + int(syscall.SIGTERM), 128 + int(syscall.SIGKILL)}, p.status(t))
+			require.Contains(t, []int{128 + int(syscall.SIGTERM), 128 + int(syscall.SIGKILL)}, p.awaitStatus(t))
 			requireOneLine(t, p.stderr.String(), "the l") // "the lease had less than -grace" or, if the machine has stopped, "the lock was lost"
 		}
 	}

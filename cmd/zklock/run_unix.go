@@ -54,6 +54,7 @@ func (c *call) run(ctx context.Context) int {
 	case err != nil && !errors.Is(err, exec.ErrDot):
 		return c.fail(exitNotFound, err)
 	}
+
 	signals := make(chan os.Signal, 16)
 	notify := func(all []os.Signal) {
 		for _, s := range all {
@@ -65,22 +66,23 @@ func (c *call) run(ctx context.Context) int {
 	notify(endSignals)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+
 	j, taken := new(job), make(chan int, 1)
-	early := 0 // the exit status after a signal that comes before the lock
+	signalStatus := 0 // the exit status after a signal that comes before the lock
 	go func() { taken <- c.take(ctx, j) }()
 	for {
 		select {
 		case s := <-signals:
 			cancel()
-			if early != 0 { // the second one
-				return early
+			if signalStatus != 0 { // the second one
+				return signalStatus
 			}
-			early = 128 + int(s.(syscall.Signal))
+			signalStatus = 128 + int(s.(syscall.Signal))
 		case status := <-taken:
 			switch {
-			case early != 0:
+			case signalStatus != 0:
 				j.release()
-				return early
+				return signalStatus
 			case j.lease == nil:
 				return status
 			}
@@ -115,23 +117,25 @@ func (c *call) take(ctx context.Context, j *job) (status int) {
 		c.name = strings.Join(c.command, " ")
 		c.name = strings.ToValidUTF8(c.name[:min(len(c.name), 100)], "")
 	}
+
 	lock := j.lock.Lock
 	if c.try {
 		lock = j.lock.TryLock
 	}
 	var err error
-	done := false // by an earlier run with the key of -once
+	hasRun := false // by an earlier run with the key of -once
 	j.lease, err = lock(ctx, zklock.NewOwner(c.name))
 	if err == nil && c.once != "" {
-		done, err = c.hasRun(ctx, j)
+		hasRun, err = c.hasRun(ctx, j)
 	}
-	if err == nil && !done {
+	if err == nil && !hasRun {
 		return 0
 	}
+
 	j.release()
 	j.lease = nil
 	switch {
-	case done:
+	case hasRun:
 		return 0
 	case errors.Is(err, zklock.ErrHeld), errors.Is(err, context.DeadlineExceeded):
 		return c.fail(c.held, err)

@@ -45,9 +45,7 @@ var chineseLibrary = map[string]string{
 }
 
 // unless says, by library, when a lock that passes zklock's nodes does wait for them.
-var unless = map[string]i18n.Text{
-	"kazoo lock": ` unless it was given extra_lock_patterns=["-lock-"]`,
-}
+var unless = map[string]i18n.Text{"kazoo lock": ` unless it was given extra_lock_patterns=["-lock-"]`}
 
 func (p contender) library() i18n.Text {
 	return i18n.Both(cmp.Or(p.Library, "-"), cmp.Or(chineseLibrary[p.Library], p.Library, "-"))
@@ -71,7 +69,7 @@ func (c *call) who(ctx context.Context) int {
 			encoder.SetIndent("", "  ")
 			err = encoder.Encode(queue)
 		default:
-			err = c.show(queue)
+			err = c.printTable(queue)
 		}
 		if err != nil {
 			return c.fail(exitFailure, err)
@@ -93,16 +91,17 @@ func (c *call) queue(ctx context.Context, conn *zk.Conn) (all []contender, chang
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	defer context.AfterFunc(ctx, conn.Close)() // ends what waits for a server
-	names, all, err := list(ctx, conn, c.path, changed)
+	names, all, err := readContenders(ctx, conn, c.path, changed)
 	if err != nil || !slices.Contains(names, "leases") || !slices.Contains(names, "locks") {
 		return all, changed, err
 	}
+
 	// A semaphore of Curator's: the first in locks makes a node in leases, and waits there for room.
-	_, leases, err := list(ctx, conn, c.path+"/leases", changed)
+	_, leases, err := readContenders(ctx, conn, c.path+"/leases", changed)
 	if err != nil {
 		return nil, nil, err
 	}
-	_, locks, err := list(ctx, conn, c.path+"/locks", changed)
+	_, locks, err := readContenders(ctx, conn, c.path+"/locks", changed)
 	last := len(leases) - 1
 	if last >= 0 && len(locks) > 0 {
 		waitsForRoom := leases[last].Session == locks[0].Session && leases[last].Token > locks[0].Token
@@ -121,22 +120,23 @@ func (c *call) queue(ctx context.Context, conn *zk.Conn) (all []contender, chang
 	return all, changed, err
 }
 
-// list lists a node, which it watches, and reads the contenders among its children.
-func list(ctx context.Context, conn *zk.Conn, path string, changed chan<- struct{}) (names []string, all []contender, err error) {
+// readContenders returns the names of a node's children and the contenders among them. It watches the node: changed
+// gets a value when the children change.
+func readContenders(ctx context.Context, conn *zk.Conn, path string, changed chan<- struct{}) (names []string, all []contender, err error) {
 	m, err := zklock.New(conn, path)
 	if err != nil {
 		return nil, nil, err
 	}
 	for {
-		names, _, events, unwatched := conn.ChildrenW(path)
-		if errors.Is(unwatched, zk.ErrNoNode) {
-			_, _, events, unwatched = conn.ExistsW(path)
+		names, _, events, notWatched := conn.ChildrenW(path)
+		if errors.Is(notWatched, zk.ErrNoNode) {
+			_, _, events, notWatched = conn.ExistsW(path)
 		}
 		queue, err := m.Participants(ctx) // it makes its requests until a server has answered
 		switch {
 		case err != nil:
 			return nil, nil, err
-		case unwatched != nil:
+		case notWatched != nil:
 			continue
 		}
 		go func() { // until the client is closed
@@ -153,8 +153,7 @@ func list(ctx context.Context, conn *zk.Conn, path string, changed chan<- struct
 	}
 }
 
-// show prints the queue as a table.
-func (c *call) show(queue []contender) error {
+func (c *call) printTable(queue []contender) error {
 	var text strings.Builder
 	if c.watch {
 		if file, ok := c.stdout.(*os.File); ok && term.IsTerminal(int(file.Fd())) {

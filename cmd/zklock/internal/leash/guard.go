@@ -14,27 +14,24 @@ import (
 	"time"
 )
 
-// A plan is what a process of Start's knows of the command. These processes are this program, too, each the child of
-// the one before: two guards, a starter, and below it the command. Each one of them that is left finds all that is
-// below it, also if those in between have ended. So of this process and those three any one ends the command in time,
-// with all that it has started. If the starter ends, the kernel kills the command.
+// A plan is what the guards and the starter know of the command. Each gets it as its second argument, in JSON.
 type plan struct {
-	Below         int // how many of the three come below
-	Grace, Margin time.Duration
-	Foreground    bool // the command gets the terminal
+	Below         int           // how many of the three come below this process: 2, 1, and of the starter 0
+	Grace, Margin time.Duration // what is left of the lease when the command gets SIGTERM, and when SIGKILL
+	Foreground    bool          // the command gets the terminal
 	Program       string
 	Command       []string
 }
 
-var verbs = [...]string{"__start", "__guard", "__guard"} // by Below
+var verbs = [...]string{"__start", "__guard", "__guard"} // the first arguments, by Below
 
-// The files of such a process that are not the standard ones.
+// The files of a guard and of the starter that are not the standard ones.
 const (
 	reportFile = 3 // where the starter reports
 	leaseFile  = 4 // where this process reads the end of the lease; behind it, the same for those below
 )
 
-// Helper is what those processes do. A program that uses Start calls it first of all, with its
+// Helper is what the guards and the starter do. A program that uses Start calls it first of all, with its
 // arguments. It returns if this process is none of them.
 func Helper(args []string) {
 	runtime.LockOSThread() // to the main thread, which lives as long as the process: see attributes
@@ -42,6 +39,7 @@ func Helper(args []string) {
 	if len(args) != 2 || !strings.HasPrefix(args[0], "__") || json.Unmarshal([]byte(args[1]), &w.plan) != nil {
 		return
 	}
+
 	for s := syscall.Signal(1); s < 32; s++ {
 		if !signal.Ignored(s) { // the command ignores it, too
 			signal.Notify(make(chan os.Signal), s) // this process takes no notice; the command would inherit that of Ignore
@@ -50,13 +48,14 @@ func Helper(args []string) {
 	for fd := reportFile; fd <= leaseFile+w.Below; fd++ {
 		syscall.CloseOnExec(fd)
 	}
+
 	err := adopt()
 	if err == nil && w.Below > 0 {
-		reports, ends := os.NewFile(reportFile, ""), make([]*os.File, w.Below)
-		for i := range ends {
-			ends[i] = os.NewFile(uintptr(leaseFile+1+i), "")
+		reports, leases := os.NewFile(reportFile, ""), make([]*os.File, w.Below)
+		for i := range leases {
+			leases[i] = os.NewFile(uintptr(leaseFile+1+i), "")
 		}
-		err = w.startNext(reports, ends)
+		err = w.startNext(reports, leases)
 		// The starter alone has it, so that its end is noticed: as a number, since a File that is garbage is closed.
 		reports.Close()
 		go w.reap()
@@ -69,9 +68,9 @@ func Helper(args []string) {
 	os.Exit(0)
 }
 
-// startNext starts the first of the processes that come below this one.
-func (p plan) startNext(reports *os.File, ends []*os.File) error {
-	p.Below = len(ends) - 1
+// startNext starts the first of the processes that come below this one. Each of them reads one of the leases.
+func (p plan) startNext(reports *os.File, leases []*os.File) error {
+	p.Below = len(leases) - 1
 	text, _ := json.Marshal(p)
 	path, _ := os.Executable()
 	if runtime.GOOS == "linux" {
@@ -80,17 +79,17 @@ func (p plan) startNext(reports *os.File, ends []*os.File) error {
 	cmd := exec.Command(path, verbs[p.Below], string(text))
 	cmd.Args[0] = "zklock" // for ps
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.ExtraFiles = append([]*os.File{reports}, ends...)
+	cmd.ExtraFiles = append([]*os.File{reports}, leases...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // in this session: otherwise the command has no terminal
 	err := cmd.Start()
-	for _, file := range ends {
+	for _, file := range leases {
 		file.Close()
 	}
 	return err
 }
 
-// A watcher is such a process: it ends what is below it with the lease, or with the process that tells it the
-// end of the lease.
+// A watcher is a process that ends all that is below it: when the lease ends, or the process that tells it the end
+// of the lease. The guards and the starter are watchers, and so is the caller's process.
 type watcher struct {
 	plan
 	leader int           // the command, if this process has started it
@@ -99,8 +98,85 @@ type watcher struct {
 	gone   chan struct{} // closed when no process is left below
 }
 
-// start starts the command.
-func (w *watcher) start() error {
+// watch reads the ends of the lease, a line each, and acts by the last one. Before the first, the command has not
+// begun. This process may be stopped, or have no processor, at any point. So the clocks are read before the lines: if
+// an end has come then, no later one was told in time.
+func (w *watcher) watch() {
+	isStarter := w.Below == 0
+	next := w.Margin // what is left of the lease when this process acts next
+	if isStarter {   // it alone sends SIGTERM
+		next = w.Grace
+	}
+	var end leaseEnd               // as the last line has it
+	var graceOver <-chan time.Time // what the command leaves behind has had SIGTERM for the time Grace
+	unread, buffer := "", make([]byte, 4096)
+	for {
+		left, notBegun := end.left(), isStarter && w.leader == 0
+		n, err := syscall.Read(leaseFile, buffer) // the first one waits for a line
+		switch {
+		case n > 0:
+			syscall.SetNonblock(leaseFile, true)
+			unread += string(buffer[:n])
+			if lines := strings.Split(unread, "\n"); len(lines) > 1 {
+				end, unread = w.parseEnd(lines[len(lines)-2]), lines[len(lines)-1]
+			}
+			continue
+		case err == syscall.EINTR:
+			continue
+		}
+
+		tellerEnded := err != syscall.EAGAIN // the other end of the file is closed
+		switch {
+		case tellerEnded && notBegun:
+			return
+		case tellerEnded, left <= w.Margin && !notBegun:
+			kill(w.group, w.gone, func([]int) {})
+			return
+		case notBegun && left > w.Grace: // otherwise the start of the processes has taken long, and the next proof is due
+			if w.startCommand() != nil {
+				return
+			}
+		case left <= next && !notBegun:
+			next = w.Margin
+			report(warned, 0)
+			eachBelow(w.group, func(pid int) { syscall.Kill(pid, syscall.SIGTERM) })
+		}
+
+		select {
+		case <-w.gone:
+			return
+		case <-w.ended: // what it leaves behind is ended before the lock is released
+			eachBelow(w.group, func(pid int) {
+				syscall.Kill(pid, syscall.SIGTERM)
+				syscall.Kill(pid, syscall.SIGCONT) // it may be stopped
+			})
+			next, graceOver = w.Margin, time.After(w.Grace)
+		case <-graceOver: // the processes above see to the rest
+			return
+		case <-time.After(min(max(end.left()-next, 0), 50*time.Millisecond)): // the machine may be suspended, or the clock set
+		}
+	}
+}
+
+// A leaseEnd is the end of a lease by two clocks: the monotonic one, which stops while the machine
+// is suspended, and the wall clock, which may be set.
+type leaseEnd struct{ monotonic, wall time.Time }
+
+// left returns what is left of the lease by the clock that leaves less.
+func (e leaseEnd) left() time.Duration {
+	now := time.Now()
+	return min(e.monotonic.Sub(now), e.wall.Sub(now.Round(0)))
+}
+
+// parseEnd reads a line of Extend's. It may come late; the wall clock is right then.
+func (w *watcher) parseEnd(line string) leaseEnd {
+	var left, end int64
+	fmt.Sscan(line, &left, &end, &w.group)
+	return leaseEnd{time.Now().Add(time.Duration(left)), time.Unix(0, end)}
+}
+
+// startCommand is for the starter: it starts the command.
+func (w *watcher) startCommand() error {
 	cmd := exec.Command(w.Program)
 	cmd.Args, cmd.SysProcAttr = w.Command, &attributes
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -119,7 +195,7 @@ func (w *watcher) start() error {
 	return nil
 }
 
-// report tells the process that has begun all this what has happened.
+// report is for the starter: it tells the caller's process what has happened.
 func report(what string, number int) { syscall.Write(reportFile, fmt.Appendln(nil, what, number)) }
 
 // reap reaps all children, those that have lost their parents, too, until no process is left below.
@@ -138,76 +214,6 @@ func (w *watcher) reap() {
 		default:
 			report(ended, int(status))
 			w.ended <- true
-		}
-	}
-}
-
-// A limit is the end of a lease by two clocks: the monotonic one, which stops while the machine
-// is suspended, and the wall clock, which may be set.
-type limit struct{ monotonic, wall time.Time }
-
-func (l limit) left() time.Duration {
-	now := time.Now()
-	return min(l.monotonic.Sub(now), l.wall.Sub(now.Round(0)))
-}
-
-// parse reads what Extend has written. The text may come late; the wall clock is right then.
-func (w *watcher) parse(text string) limit {
-	var left, end int64
-	fmt.Sscan(text, &left, &end, &w.group)
-	return limit{time.Now().Add(time.Duration(left)), time.Unix(0, end)}
-}
-
-// watch reads the ends of the lease, a line each. Before the first, the command has not begun. This process
-// may be stopped, or have no processor, at any point. So the clocks are read before what is there: if
-// an end has come then, no later one was told in time.
-func (w *watcher) watch() {
-	// next is what is left of the lease when this process acts next.
-	text, buffer, next := "", make([]byte, 4096), w.Margin
-	if w.Below == 0 { // only the starter sends SIGTERM
-		next = w.Grace
-	}
-	var late <-chan time.Time // what the command leaves behind has had SIGTERM for the time Grace
-	var end limit
-	for {
-		left, waits := end.left(), w.Below == 0 && w.leader == 0 // waits: the starter has not begun the command
-		n, err := syscall.Read(leaseFile, buffer)                // the first read blocks
-		switch {
-		case n > 0:
-			syscall.SetNonblock(leaseFile, true)
-			text += string(buffer[:n])
-			if lines := strings.Split(text, "\n"); len(lines) > 1 {
-				end, text = w.parse(lines[len(lines)-2]), lines[len(lines)-1]
-			}
-			continue
-		case err == syscall.EINTR:
-			continue
-		case err != syscall.EAGAIN && waits: // nothing has begun
-			return
-		case err != syscall.EAGAIN, left <= w.Margin && !waits:
-			kill(w.group, w.gone, func([]int) {})
-			return
-		case waits && left > w.Grace: // otherwise the start of the processes has taken long, and the next proof is due
-			if w.start() != nil {
-				return
-			}
-		case left <= next && !waits:
-			next = w.Margin
-			report(warned, 0)
-			eachBelow(w.group, func(pid int) { syscall.Kill(pid, syscall.SIGTERM) })
-		}
-		select {
-		case <-w.gone:
-			return
-		case <-w.ended: // what it leaves behind is ended before the lock is released
-			eachBelow(w.group, func(pid int) {
-				syscall.Kill(pid, syscall.SIGTERM)
-				syscall.Kill(pid, syscall.SIGCONT) // it may be stopped
-			})
-			next, late = w.Margin, time.After(w.Grace)
-		case <-late: // the processes above see to the rest
-			return
-		case <-time.After(min(max(end.left()-next, 0), 50*time.Millisecond)): // the machine may be suspended, or the clock set
 		}
 	}
 }

@@ -27,12 +27,15 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestWhatTheStarterDoesWithWhatIsLeft: a starter starts, warns and kills the command by what two clocks leave of the
-// lease, and ends what the command leaves behind. Grace and margin are so long that the test's own time does not count.
-func TestWhatTheStarterDoesWithWhatIsLeft(t *testing.T) {
-	const enough, little, none = 3 * time.Hour, 90 * time.Minute, 59 * time.Minute // above the grace, the margin, and 0
+// TestTheStarterActsByWhatIsLeftOfTheLease: it starts, warns and kills the command by the clock that leaves less, and
+// ends what the command leaves behind. Grace and margin are so long that the test's own time does not count.
+func TestTheStarterActsByWhatIsLeftOfTheLease(t *testing.T) {
+	const grace, margin = 2 * time.Hour, time.Hour
+	// What is left of the lease when the command may begin, when it gets SIGTERM, and when it gets SIGKILL.
+	const enough, little, none = grace + time.Hour, margin + 30*time.Minute, margin - time.Minute
+	// What the starter reports: the number behind ended is a wait status.
 	exited := func(code int) string { return fmt.Sprintf("begun \\d+\nended %d\n", code<<8) }
-	killed := fmt.Sprintf("begun \\d+\nended %d\n", syscall.SIGKILL) // in both, the number is a wait status
+	killed := fmt.Sprintf("begun \\d+\nended %d\n", syscall.SIGKILL)
 	// leaves is a script that exits with 3 and leaves a process behind. That one is stopped, twice, and traps SIGTERM.
 	leaves := func(atTERM string) string {
 		return `sh -c 'trap "` + atTERM + `" TERM; kill -STOP $$; kill -STOP $$' & ` +
@@ -40,10 +43,10 @@ func TestWhatTheStarterDoesWithWhatIsLeft(t *testing.T) {
 	}
 	signal.Ignore(syscall.SIGHUP) // as nohup does; the command inherits that
 	for _, c := range []struct {
-		name, script, want string        // without a script the command does not begin
+		name, script, want string        // the script of the command, which does not begin without one, and the reports
 		littleFirst        bool          // little is left for a while, before the last end of the lease is told
 		monotonic, wall    time.Duration // what the last end leaves by each clock
-		closes             bool          // the pipe is closed in place of that
+		closes             bool          // the starter is told no last end: the pipe is closed
 	}{
 		{name: "closed before it begins", closes: true},
 		{name: "nothing left by monotonic clock", script: "echo; sleep 600", want: killed, monotonic: none, wall: enough},
@@ -57,41 +60,42 @@ func TestWhatTheStarterDoesWithWhatIsLeft(t *testing.T) {
 			littleFirst: true, monotonic: none, wall: enough},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			command := plan{Grace: 2 * time.Hour, Margin: time.Hour, Program: "/bin/sh", Command: []string{"sh", "-c", c.script}}
-			text := testenv.Must(json.Marshal(command))(t)
-			reports, report := testenv.Must2(os.Pipe())(t)
-			lease, end := testenv.Must2(os.Pipe())(t)
-			defer end.Close() // not earlier, as garbage
+			text := testenv.Must(json.Marshal(
+				plan{Grace: grace, Margin: margin, Program: "/bin/sh", Command: []string{"sh", "-c", c.script}}))(t)
+			reports, reportsEnd := testenv.Must2(os.Pipe())(t)
+			leaseEnd, lease := testenv.Must2(os.Pipe())(t)
+			defer lease.Close() // not earlier, as garbage
 			starter := exec.CommandContext(t.Context(), "/proc/self/exe", verbs[0], string(text))
-			starter.ExtraFiles = []*os.File{report, lease}
+			starter.ExtraFiles = []*os.File{reportsEnd, leaseEnd}
 			out := testenv.Must(starter.StdoutPipe())(t)
 			unread := func(fd uintptr) int { return testenv.Must(unix.IoctlGetInt(int(fd), unix.TIOCINQ))(t) }
-			told, said := lease.Fd(), reports.Fd() // before it starts: Fd makes a pipe blocking, for the starter, too
+			leaseFD, reportsFD := leaseEnd.Fd(), reports.Fd() // before it starts: Fd makes a pipe blocking, for the starter, too
 			// tell writes two ends of the lease, the first of which has passed: a starter that has been stopped reads several
 			// at once, and counts only the last one. A line has what is left, the wall clock's end, and the group: unknown.
 			tell := func(monotonic, wall time.Duration) {
-				fmt.Fprintf(end, "0 0 0\n%d %d 0\n", monotonic, time.Now().Add(wall).UnixNano())
+				fmt.Fprintf(lease, "0 0 0\n%d %d 0\n", monotonic, time.Now().Add(wall).UnixNano())
 			}
-			// tellOften tells these again and again: a starter that has read one more has acted on all before.
+			// tellOften tells these in turn: a starter that has read one more has acted on all before.
 			tellOften := func(monotonic ...time.Duration) {
 				for i := range 20 {
 					tell(monotonic[i%len(monotonic)], enough)
-					require.Eventually(t, func() bool { return unread(told) == 0 }, time.Minute, time.Millisecond)
+					require.Eventually(t, func() bool { return unread(leaseFD) == 0 }, time.Minute, time.Millisecond)
 				}
 			}
+
 			require.NoError(t, starter.Start())
-			report.Close()
+			reportsEnd.Close()
 			tellOften(none, little)
-			require.Zero(t, unread(said), "the command has begun")
+			require.Zero(t, unread(reportsFD), "the command has begun")
 			if c.script != "" {
 				tell(enough, enough)
-				testenv.Must(bufio.NewReader(out).ReadString('\n'))(t)
+				testenv.Must(bufio.NewReader(out).ReadString('\n'))(t) // the command prints a line when it has begun
 			}
 			if c.littleFirst {
 				tellOften(little)
 			}
 			if c.closes {
-				end.Close()
+				lease.Close()
 			} else {
 				tell(c.monotonic, c.wall)
 			}
@@ -103,22 +107,23 @@ func TestWhatTheStarterDoesWithWhatIsLeft(t *testing.T) {
 
 // TestAProcessThatBeginsWhileTheOthersAreSignalledGetsTheSignal: here each one that is signalled starts another.
 func TestAProcessThatBeginsWhileTheOthersAreSignalledGetsTheSignal(t *testing.T) {
+	const most = 10 // processes
 	all, signalled := []int{os.Getpid()}, []int(nil)
-	gets := func(pid int) {
-		if signalled = append(signalled, pid); len(all) < 10 {
+	getsSignal := func(pid int) {
+		if signalled = append(signalled, pid); len(all) < most {
 			child := exec.CommandContext(t.Context(), "sleep", "600")
 			require.NoError(t, child.Start())
 			t.Cleanup(func() { child.Wait() })
 			all = append(all, child.Process.Pid)
 		}
 	}
-	gets(os.Getpid())
-	eachBelow(0, gets)
+	getsSignal(os.Getpid())
+	eachBelow(0, getsSignal) // on Linux the group does not count
 	require.Equal(t, all, signalled)
 }
 
 func TestAProcessThatIsBeingReapedHasNoNumber(t *testing.T) {
-	for status, want := range map[string][]string{
+	for status, want := range map[string][]string{ // of /proc/PID/status
 		"Name:\tx\nPPid:\t7\nNSpid:\t8\t1\nNSpgid:\t0\n": {"8", "1"},
 		"Name:\tx\nPPid:\t7\nNSpid:\t0\n":                nil,
 	} {

@@ -15,7 +15,8 @@ import (
 	"golang.org/x/term"
 )
 
-// What the starter of the command reports. With begun comes the number of the command's group, with ended its status.
+// The words with which the starter reports what happens to the command, each with a number on a line: with begun that
+// of the command's group, with ended its wait status, and with the others 0.
 const begun, stopped, warned, ended = "begun", "stopped", "warned", "ended"
 
 // A Process is a command with all that it has started.
@@ -28,21 +29,21 @@ type Process struct {
 	Ended   atomic.Bool        // by itself, or by a signal: it was not killed with its starter
 
 	watcher
-	started bool
-	begun   chan int   // the command's group, once
-	ends    []*os.File // to which Extend writes the end of the lease, for each process below; End closes them
-	told    time.Time  // the end that Extend has written last
-	tty     *terminal  // nil if there is none
+	started  bool       // the first guard is there, and there is something to end
+	hasBegun chan int   // has the command's group, once
+	leases   []*os.File // one for each guard and the starter: Extend writes the end of the lease, and End closes them
+	told     time.Time  // the end that Extend has written last
+	tty      *terminal  // nil if there is none
 }
 
 // New returns a command that gets SIGTERM when less than grace is left of a lease, and SIGKILL when less
 // than margin is left.
 func New(program string, command []string, grace, margin time.Duration) *Process {
 	return &Process{
-		Changes: make(chan struct{}),
-		Status:  syscall.WaitStatus(syscall.SIGKILL), // unless the starter reports another one
-		begun:   make(chan int, 1),
-		watcher: watcher{plan: plan{Grace: grace, Margin: margin, Program: program, Command: command}, gone: make(chan struct{})},
+		Changes:  make(chan struct{}),
+		Status:   syscall.WaitStatus(syscall.SIGKILL), // unless the starter reports another one
+		hasBegun: make(chan int, 1),
+		watcher:  watcher{plan: plan{Grace: grace, Margin: margin, Program: program, Command: command}, gone: make(chan struct{})},
 	}
 }
 
@@ -55,43 +56,49 @@ func (p *Process) Start(until func() time.Time) error {
 	}
 	p.tty = openTerminal()
 	p.Foreground = p.tty.has(syscall.Getpgrp())
+
 	reports, report, err := os.Pipe()
 	if err != nil {
 		return err
 	}
 	defer report.Close()
-	var outs []*os.File
+	var outs []*os.File // the other ends of p.leases
 	for range verbs {
 		out, in, err := os.Pipe()
 		if err != nil {
 			return err
 		}
-		outs, p.ends = append(outs, out), append(p.ends, in)
+		outs, p.leases = append(outs, out), append(p.leases, in)
 	}
 	if err := p.startNext(report, outs); err != nil {
 		return fmt.Errorf("no guard: %w", err)
 	}
 	p.started = true
 	go p.reap()
-	go p.follow(reports)
+	go p.readReports(reports)
+	p.awaitCommand(until)
+	return nil
+}
+
+// awaitCommand returns when the command has begun, or will not begin because the guards or the lease have ended.
+func (p *Process) awaitCommand(until func() time.Time) {
 	for end := until(); !end.IsZero(); end = until() { // if it is zero, the caller notices that, too
 		if time.Until(end) > p.Grace {
 			p.Extend(end)
 		}
 		select {
-		case p.group = <-p.begun:
+		case p.group = <-p.hasBegun:
 			p.told = time.Time{} // so that Extend tells the guards the group
-			return nil
-		case <-p.gone: // the command will not begin
-			return nil
+			return
+		case <-p.gone:
+			return
 		case <-time.After(time.Millisecond):
 		}
 	}
-	return nil
 }
 
-// follow reads the reports, until the starter has ended.
-func (p *Process) follow(reports *os.File) {
+// readReports reads what the starter reports, until the starter has ended.
+func (p *Process) readReports(reports *os.File) {
 	defer close(p.Changes)
 	defer reports.Close()
 	for lines := bufio.NewScanner(reports); lines.Scan(); {
@@ -100,7 +107,7 @@ func (p *Process) follow(reports *os.File) {
 		fmt.Sscan(lines.Text(), &what, &number)
 		switch what {
 		case begun:
-			p.begun <- number
+			p.hasBegun <- number
 		case stopped:
 			p.Changes <- struct{}{}
 		case warned:
@@ -147,8 +154,8 @@ func (p *Process) Extend(until time.Time) {
 		return
 	}
 	p.told = until
-	for _, end := range p.ends {
-		if in, err := end.SyscallConn(); err == nil {
+	for _, lease := range p.leases {
+		if in, err := lease.SyscallConn(); err == nil {
 			in.Control(func(fd uintptr) {
 				syscall.Write(int(fd), fmt.Appendln(nil, int64(time.Until(until)), until.UnixNano(), p.group))
 			})
@@ -159,8 +166,8 @@ func (p *Process) Extend(until time.Time) {
 // End kills what is left of the command, of all that it has started, and of the guards. It returns when nothing
 // is left. If some processes have not ended for long, stuck is called once.
 func (p *Process) End(stuck func(pids []int)) {
-	for _, end := range p.ends {
-		end.Close()
+	for _, lease := range p.leases {
+		lease.Close()
 	}
 	if !p.started {
 		return

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// The command is the leader of a group of processes.
-var attributes = syscall.SysProcAttr{Setpgid: true}
+var attributes = syscall.SysProcAttr{Setpgid: true} // the command is the leader of a group of processes
 
 // adopt does nothing: macOS gives a process that has lost its parent to no other one of ours.
 func adopt() error { return nil }

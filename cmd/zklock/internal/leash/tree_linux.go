@@ -31,12 +31,13 @@ func eachBelow(_ int, do func(pid int)) {
 		proc, err := os.Open("/proc")
 		for names := []string(nil); err == nil; names, err = proc.Readdirnames(32) { // a few at a time: old names are stale
 			for _, name := range names {
-				if _, err := strconv.Atoi(name); err != nil || all[name] {
+				if _, notPID := strconv.Atoi(name); notPID != nil || all[name] {
 					continue
 				}
-				if parent, own := numbers(status(name)); all[parent] && len(own) >= len(self) {
+				parent, own := numbers(status(name))
+				if isBelow := all[parent] && len(own) >= len(self); isBelow {
 					all[name] = true
-					pid, _ := strconv.Atoi(own[len(self)-1])
+					pid, _ := strconv.Atoi(own[len(self)-1]) // its number in the namespace of this process
 					do(pid)
 				}
 			}
@@ -45,8 +46,9 @@ func eachBelow(_ int, do func(pid int)) {
 	}
 }
 
+// status returns the text of /proc/NAME/status; "" if that process has ended.
 func status(name string) string {
-	text, _ := os.ReadFile("/proc/" + name + "/status") // it may have ended
+	text, _ := os.ReadFile("/proc/" + name + "/status")
 	return string(text)
 }
 
