@@ -8,6 +8,8 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
+// What a Tap knows besides the counts: the log, the sessions, and the watches that are set.
+
 // Log returns the kinds of all requests so far, in their order, without those that Total
 // leaves out; nothing without NewWithLog.
 func (t *Tap) Log() []jute.Op {
@@ -33,7 +35,9 @@ func (t *Tap) Armed() int {
 	defer t.mu.Unlock()
 	n := 0
 	for c := range t.conns {
-		n += c.watchers.armed()
+		c.watchers.mu.Lock()
+		n += len(c.watchers.set)
+		c.watchers.mu.Unlock()
 	}
 	return n
 }
@@ -53,68 +57,10 @@ func (t *Tap) SessionTimeout(session int64) time.Duration {
 	return t.sessions[session].timeout
 }
 
-// request counts one packet to the server. It returns false if the packet makes no sense.
-func (c *conn) request(b []byte) bool {
-	if !c.asked {
-		c.asked = true
-		return true
-	}
-	d := jute.NewDecoder(b)
-	var h jute.RequestHeader
-	h.Decode(d)
-	if d.Err() != nil {
-		return false
-	}
-	index := int64(h.Op) + int64(opBase)
-	if index >= 0 && index < int64(len(c.tap.requests)) {
-		c.tap.requests[index].Add(1)
-	}
-	c.watchers.request(h, d)
-	if h.Op == jute.OpPing {
-		return true
-	}
-	c.pending.Add(1)
-	if c.tap.logging && h.Op != jute.OpSetWatches {
-		c.tap.mu.Lock()
-		defer c.tap.mu.Unlock()
-		c.tap.log = append(c.tap.log, h.Op)
-	}
-	return true
-}
-
-// reply counts one packet from the server. It returns false if the packet makes no sense.
-func (c *conn) reply(b []byte) bool {
-	d := jute.NewDecoder(b)
-	if !c.answered {
-		c.answered = true
-		var r jute.ConnectResponse
-		r.Decode(d)
-		if d.Err() != nil {
-			return false
-		}
-		t := c.tap
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.sessions[r.SessionID] = session{r.Password, time.Duration(r.TimeoutMs) * time.Millisecond}
-		return true
-	}
-	var h jute.ReplyHeader
-	h.Decode(d)
-	if d.Err() != nil {
-		return false
-	}
-	switch h.Xid {
-	case jute.XidEvent:
-		var ev jute.WatcherEvent
-		ev.Decode(d)
-		c.tap.events.Add(1)
-		c.tap.wakeUps.Add(c.watchers.event(ev))
-	case jute.XidPing:
-	default:
-		c.watchers.reply(h)
-		c.pending.Add(-1)
-	}
-	return true
+// A watch is armed on one connection.
+type watch struct {
+	path     string
+	children bool // of the node's list of children; otherwise of the node itself
 }
 
 // watchers counts how many watchers the client library keeps for each node that is watched through one connection.
@@ -122,13 +68,6 @@ type watchers struct {
 	mu    sync.Mutex             // guards the fields below
 	asked map[int32]watchRequest // by xid
 	set   map[watch]int64        // how many watchers; 0: unknown, the watch was set again after a reconnect
-}
-
-// armed is the number of watches that are set and have not fired.
-func (w *watchers) armed() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.set)
 }
 
 // A watchRequest has no reply yet.
@@ -152,10 +91,10 @@ func (w *watchers) request(h jute.RequestHeader, d *jute.Decoder) {
 		var r jute.SetWatches
 		r.Decode(d)
 		for _, path := range append(r.Data, r.Exist...) {
-			w.set[watch{path, false}] += 0 // makes the entry, if there is none
+			w.set[watch{path: path}] += 0 // makes the entry, if there is none
 		}
 		for _, path := range r.Child {
-			w.set[watch{path, true}] += 0
+			w.set[watch{path: path, children: true}] += 0
 		}
 	}
 }
@@ -175,15 +114,15 @@ func (w *watchers) reply(h jute.ReplyHeader) {
 func (w *watchers) event(ev jute.WatcherEvent) (woken int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	take := func(on watch) {
-		woken += w.set[on]
-		delete(w.set, on)
+	take := func(fired watch) {
+		woken += w.set[fired]
+		delete(w.set, fired)
 	}
 	if ev.Type != jute.EventChildrenChanged {
-		take(watch{ev.Path, false})
+		take(watch{path: ev.Path})
 	}
 	if ev.Type == jute.EventChildrenChanged || ev.Type == jute.EventDeleted {
-		take(watch{ev.Path, true})
+		take(watch{path: ev.Path, children: true})
 	}
 	return woken
 }

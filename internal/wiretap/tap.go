@@ -44,14 +44,11 @@ type session struct {
 	timeout  time.Duration
 }
 
-// opBase makes an index of an opcode: the lowest is that of closeSession.
-const opBase = -int32(jute.OpCloseSession)
+const opBase = -int32(jute.OpCloseSession) // makes an index of an opcode: the lowest is that of closeSession
 
 // NewWithLog returns a Tap that keeps the kind of every request, and looks at the whole of long packets. It
 // costs memory for each, and time.
-func NewWithLog() *Tap {
-	return &Tap{logging: true}
-}
+func NewWithLog() *Tap { return &Tap{logging: true} }
 
 // Counts are the numbers of a Tap. Handshakes are not requests.
 type Counts struct {
@@ -120,8 +117,8 @@ func (t *Tap) Dialer(next Dialer) Dialer {
 			t.conns, t.sessions = make(map[*conn]struct{}), make(map[int64]session)
 		}
 		t.conns[c] = struct{}{}
-		c.up = framer{limit: t.prefix(), frame: c.request}
-		c.down = framer{limit: t.prefix(), frame: c.reply}
+		c.up = framer{limit: t.prefix(), frame: c.countRequest}
+		c.down = framer{limit: t.prefix(), frame: c.countReply}
 		return c, nil
 	}
 }
@@ -139,17 +136,11 @@ type conn struct {
 	net.Conn
 	buffered *bufio.Reader
 	tap      *Tap
-	up, down framer
-	asked    bool // the handshake has been sent
-	answered bool // its answer has arrived
+	up, down framer // of the packets to the server, and of those from it
+	asked    bool   // the handshake has been sent
+	answered bool   // its answer has arrived
 	watchers watchers
 	pending  atomic.Int64 // requests without a reply
-}
-
-// A watch is armed on one connection.
-type watch struct {
-	path     string
-	children bool
 }
 
 func (c *conn) Write(b []byte) (int, error) {
@@ -187,7 +178,7 @@ func (t *Tap) Cut() {
 	}
 }
 
-// A framer cuts a stream into packets, whatever pieces it comes in.
+// A framer cuts a stream into packets, whatever pieces it comes in. A packet has its length before it, in 4 bytes.
 type framer struct {
 	limit int                      // bytes of a packet that are wanted
 	frame func(prefix []byte) bool // called for each packet; it returns false to get no more
@@ -197,6 +188,7 @@ type framer struct {
 	off   bool                     // frame has returned false, or a length was negative
 }
 
+// feed takes the next piece of the stream.
 func (f *framer) feed(b []byte) {
 	for len(b) > 0 && !f.off {
 		if f.skip > 0 {
@@ -218,6 +210,7 @@ func (f *framer) feed(b []byte) {
 				return
 			}
 		}
+
 		wanted := min(f.whole, f.limit)
 		n := min(4+wanted-len(f.buf), len(b))
 		f.buf = append(f.buf, b[:n]...)
@@ -228,4 +221,69 @@ func (f *framer) feed(b []byte) {
 			f.buf = f.buf[:0]
 		}
 	}
+}
+
+// countRequest counts one packet to the server. It returns false if the packet makes no sense.
+func (c *conn) countRequest(packet []byte) bool {
+	if !c.asked { // the handshake
+		c.asked = true
+		return true
+	}
+
+	d := jute.NewDecoder(packet)
+	var h jute.RequestHeader
+	h.Decode(d)
+	if d.Err() != nil {
+		return false
+	}
+	index := int64(h.Op) + int64(opBase)
+	if index >= 0 && index < int64(len(c.tap.requests)) {
+		c.tap.requests[index].Add(1)
+	}
+	c.watchers.request(h, d)
+	if h.Op == jute.OpPing {
+		return true
+	}
+	c.pending.Add(1)
+	if c.tap.logging && h.Op != jute.OpSetWatches { // which Total leaves out
+		c.tap.mu.Lock()
+		defer c.tap.mu.Unlock()
+		c.tap.log = append(c.tap.log, h.Op)
+	}
+	return true
+}
+
+// countReply counts one packet from the server: an answer or an event. It returns false if the packet makes no sense.
+func (c *conn) countReply(packet []byte) bool {
+	d := jute.NewDecoder(packet)
+	if !c.answered { // the handshake
+		c.answered = true
+		var r jute.ConnectResponse
+		r.Decode(d)
+		if d.Err() != nil {
+			return false
+		}
+		c.tap.mu.Lock()
+		defer c.tap.mu.Unlock()
+		c.tap.sessions[r.SessionID] = session{r.Password, time.Duration(r.TimeoutMs) * time.Millisecond}
+		return true
+	}
+
+	var h jute.ReplyHeader
+	h.Decode(d)
+	if d.Err() != nil {
+		return false
+	}
+	switch h.Xid {
+	case jute.XidEvent:
+		var ev jute.WatcherEvent
+		ev.Decode(d)
+		c.tap.events.Add(1)
+		c.tap.wakeUps.Add(c.watchers.event(ev))
+	case jute.XidPing:
+	default:
+		c.watchers.reply(h)
+		c.pending.Add(-1)
+	}
+	return true
 }

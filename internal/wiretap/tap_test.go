@@ -72,18 +72,16 @@ func TestOneEventWakesAllWhoShareTheConnection(t *testing.T) {
 		for range 5 {
 			testenv.Must3(conn.GetW("/a"))(t)
 		}
-		_, _, err := conn.Get("/a") // no watch
-		require.NoError(t, err)
+		testenv.Must2(conn.Get("/a"))(t) // no watch
 		testenv.Must3(conn.ChildrenW("/"))(t)
-		_, _, _, err = conn.GetW("/gone") // sets no watch
+		_, _, _, err := conn.GetW("/gone") // sets no watch
 		require.ErrorIs(t, err, zk.ErrNoNode)
-		_, _, _, err = conn.ExistsW("/to-come") // sets a watch
-		require.NoError(t, err)
+		testenv.Must3(conn.ExistsW("/to-come"))(t) // sets a watch
 
 		require.NoError(t, conn.Delete("/a", -1))
 		synctest.Wait()
-		require.EqualValues(t, 2, tap.Counts().Events)
-		require.EqualValues(t, 5+1, tap.Counts().WakeUps)
+		require.EqualValues(t, 2, tap.Counts().Events, "one for /a, and one for the children of /")
+		require.EqualValues(t, 5+1, tap.Counts().WakeUps, "five watchers of /a, and one of the children")
 
 		before := tap.Counts()
 		for range 2 { // watches are one-shot
@@ -110,8 +108,7 @@ func TestTheLogHasTheRequestsInOrderAndWhatIsNotAnswered(t *testing.T) {
 		require.Zero(t, tap.Pending())
 
 		held := srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpDelete })
-		done := make(chan error)
-		go func() { done <- conn.Delete(path, -1) }()
+		done := bubble.Aside(func() error { return conn.Delete(path, -1) })
 		<-held.Hit()
 		require.EqualValues(t, 1, tap.Pending())
 		held.Release()
@@ -152,50 +149,44 @@ func (s *stream) Read(b []byte) (int, error)  { return s.down.Read(b) }
 func (s *stream) Write(b []byte) (int, error) { return s.wrote.Write(b) }
 func (s *stream) Close() error                { return nil }
 
-func frame(encode ...func(*jute.Encoder)) []byte {
-	var e jute.Encoder
-	for _, f := range encode {
-		mark := e.BeginFrame()
-		f(&e)
-		e.EndFrame(mark)
-	}
-	return e.Bytes()
+// dialStream returns the client's end of a connection through a tap to the stream.
+func dialStream(t *testing.T, tap *wiretap.Tap, s *stream) net.Conn {
+	return testenv.Must(tap.Dialer(func(string, string, time.Duration) (net.Conn, error) { return s, nil })("", "", 0))(t)
 }
 
+type longBody int // this number of bytes, of which a tap looks at the first ones alone
+
+func (n longBody) Encode(e *jute.Encoder) { e.Raw(make([]byte, n)) }
+
 func TestPacketsAreCountedHoweverTheyAreCut(t *testing.T) {
-	up := frame(
-		(&jute.ConnectRequest{Password: make([]byte, 16)}).Encode,
-		func(e *jute.Encoder) { (&jute.RequestHeader{Op: jute.OpCreate}).Encode(e); e.Raw(make([]byte, 5000)) },
-		func(e *jute.Encoder) { (&jute.RequestHeader{Op: jute.OpCloseSession}).Encode(e) },
-		func(e *jute.Encoder) { (&jute.RequestHeader{Op: 4711}).Encode(e) },
-		func(e *jute.Encoder) { (&jute.RequestHeader{Op: jute.OpDelete}).Encode(e) },
-	)
-	down := frame(
-		(&jute.ConnectResponse{SessionID: 5, Password: make([]byte, 16)}).Encode,
-		func(e *jute.Encoder) { (&jute.ReplyHeader{Xid: 1}).Encode(e); e.Raw(make([]byte, 5000)) },
-		func(e *jute.Encoder) {
-			(&jute.ReplyHeader{Xid: -1}).Encode(e)
-			(&jute.WatcherEvent{Path: "/a"}).Encode(e)
-		},
-		(&jute.ReplyHeader{Xid: -2}).Encode,
-	)
+	const unknownOp = 4711
+	var up, down jute.Encoder
+	up.Frame(&jute.ConnectRequest{Password: make([]byte, 16)})
+	up.Frame(&jute.RequestHeader{Op: jute.OpCreate}, longBody(5000))
+	for _, op := range []jute.Op{jute.OpCloseSession, unknownOp, jute.OpDelete} {
+		up.Frame(&jute.RequestHeader{Op: op})
+	}
+	down.Frame(&jute.ConnectResponse{SessionID: 5, Password: make([]byte, 16)})
+	down.Frame(&jute.ReplyHeader{Xid: 1}, longBody(5000))
+	down.Frame(&jute.ReplyHeader{Xid: jute.XidEvent}, &jute.WatcherEvent{Path: "/a"})
+	down.Frame(&jute.ReplyHeader{Xid: jute.XidPing})
+
 	for piece := 1; piece <= 40; piece++ { // how many bytes are written or read at a time
-		tap := new(wiretap.Tap)
-		s := &stream{down: bytes.NewReader(down)}
-		nc := testenv.Must(tap.Dialer(func(string, string, time.Duration) (net.Conn, error) { return s, nil })("", "", 0))(t)
-		for b := up; len(b) > 0; b = b[min(piece, len(b)):] {
+		tap, s := new(wiretap.Tap), &stream{down: bytes.NewReader(down.Bytes())}
+		nc := dialStream(t, tap, s)
+		for b := up.Bytes(); len(b) > 0; b = b[min(piece, len(b)):] {
 			testenv.Must(nc.Write(b[:min(piece, len(b))]))(t)
 		}
-		got := make([]byte, len(down))
+		got := make([]byte, down.Len())
 		for n := 0; n < len(got); {
 			n += testenv.Must(nc.Read(got[n:min(n+piece, len(got))]))(t)
 		}
-		require.Equal(t, up, s.wrote.Bytes())
-		require.Equal(t, down, got)
+		require.Equal(t, up.Bytes(), s.wrote.Bytes())
+		require.Equal(t, down.Bytes(), got)
 		c := tap.Counts()
 		require.Equal(t, map[jute.Op]int64{jute.OpCreate: 1, jute.OpCloseSession: 1, jute.OpDelete: 1}, c.Requests)
 		require.EqualValues(t, 1, c.Events)
-		require.Equal(t, []int64{int64(len(up)), int64(len(down))}, []int64{c.BytesOut, c.BytesIn})
+		require.Equal(t, []int{up.Len(), down.Len()}, []int{int(c.BytesOut), int(c.BytesIn)})
 	}
 }
 
@@ -203,18 +194,20 @@ func TestPacketsAreCountedHoweverTheyAreCut(t *testing.T) {
 func FuzzTap(f *testing.F) {
 	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"), true)
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 1}, false)
-	f.Add(frame((&jute.ConnectRequest{}).Encode, (&jute.SetWatches{Data: []string{"/a"}}).Encode), true)
+	var e jute.Encoder
+	e.Frame(&jute.ConnectRequest{})
+	e.Frame(&jute.SetWatches{Data: []string{"/a"}})
+	f.Add(e.Bytes(), true)
 	f.Fuzz(func(t *testing.T, b []byte, logged bool) {
 		tap := new(wiretap.Tap)
 		if logged {
 			tap = wiretap.NewWithLog()
 		}
 		s := &stream{down: bytes.NewReader(b)}
-		nc := testenv.Must(tap.Dialer(func(string, string, time.Duration) (net.Conn, error) { return s, nil })("", "", 0))(t)
+		nc := dialStream(t, tap, s)
 		_ = testenv.Must(nc.Write(b))(t)
 		require.True(t, bytes.Equal(b, s.wrote.Bytes()))
-		got := testenv.Must(io.ReadAll(nc))(t)
-		require.True(t, bytes.Equal(b, got))
+		require.True(t, bytes.Equal(b, testenv.Must(io.ReadAll(nc))(t)))
 		require.NoError(t, nc.Close())
 	})
 }
