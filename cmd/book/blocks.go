@@ -68,7 +68,7 @@ func (r *blockRenderer) diagram(mermaid, address string) (string, error) {
 	}
 	story, storyAt := storyOf(address)
 	for _, runAt := range slices.Compact([]string{address, storyAt}) {
-		play, err := r.book.playedAt(runAt)
+		play, err := r.book.storedPlay(runAt)
 		if err != nil {
 			return "", err
 		}
@@ -102,9 +102,9 @@ func (r *blockRenderer) diagram(mermaid, address string) (string, error) {
 }
 
 var (
-	flowNode  = regexp.MustCompile(`^(\w+)(?:\(\[|\[)"?(.+?)"?(?:\]\)|\])$`)
-	flowEdge  = regexp.MustCompile(`^(.+?) (?:-- "?(.+?)"? -->|-\. "?(.+?)"? \.->|-->) (.+)$`)
-	flowGroup = regexp.MustCompile(`^subgraph (\w+)\["(.+)"\]$`)
+	flowNode  = regexp.MustCompile(`^(\w+)(?:\(\[|\[)"?(.+?)"?(?:\]\)|\])$`)                   // name[label]
+	flowEdge  = regexp.MustCompile(`^(.+?) (?:-- "?(.+?)"? -->|-\. "?(.+?)"? \.->|-->) (.+)$`) // from -- label --> to
+	flowGroup = regexp.MustCompile(`^subgraph (\w+)\["(.+)"\]$`)                               // up to a line "end"
 )
 
 // flowchart returns a flowchart as a list, for the page to draw: the boxes of each group, and the two of each arrow.
@@ -126,9 +126,10 @@ func flowchart(mermaid string) string {
 			fmt.Fprintf(&out, `<li><b data-node="%s">%s</b>`, m[1], labels[m[1]])
 			inGroup = true
 		} else if m := flowEdge.FindStringSubmatch(line); m != nil {
-			from, label := box(m[1]), html.EscapeString(m[2]+m[3])
-			for end := range strings.SplitSeq(m[4], " & ") {
-				fmt.Fprintf(&out, "<li data-dotted=\"%t\">%s <i>%s →</i> %s</li>\n", m[3] != "", from, label, box(end))
+			from, solid, dotted, ends := box(m[1]), m[2], m[3], m[4] // solid and dotted are labels, of which one is ""
+			for end := range strings.SplitSeq(ends, " & ") {
+				fmt.Fprintf(&out, "<li data-dotted=\"%t\">%s <i>%s →</i> %s</li>\n", dotted != "", from,
+					html.EscapeString(solid+dotted), box(end))
 			}
 		} else if line == "end" {
 			out.WriteString("</li>\n")

@@ -1,3 +1,4 @@
+// Tests of the book of this checkout, which is made once, and of books of small pages.
 package main
 
 import (
@@ -112,6 +113,7 @@ func TestADeadLinkIsFound(t *testing.T) {
 var (
 	// What the source of a page has that is not for its reader.
 	notText = regexp.MustCompile(`(?s)<!--.*?-->|\]\([^()\s]*(?:\([^()]*\))?[^()\s]*\)|<br/?>|<div class="page"></div>|(?m:^ *\d+\. )|` + "(?m:^ *```[^\n]*$)")
+	// What the source of a diagram has besides words: of a sequence, and of a flowchart.
 	grammar = regexp.MustCompile(`(?m)^ *(?:sequenceDiagram|flowchart \w+|participant \w+ as` +
 		`|participant|Note over [\w,]+:|subgraph \w+|end$|else\b|\w+?(?:-->>|->>|--x|-x|-\))\w+:)`)
 	flowMark = regexp.MustCompile(`(?m)^ +\w+ --> [\w& ]+$|\b\w+(?:\(\[|\["?)|^ +\w+ (?:--|-\.)|-?-> \w+(?: & \w+)*$|\.-> \w+$`)
@@ -236,8 +238,7 @@ func TestTheBookIsAFolderOfItsOwn(t *testing.T) {
 	b := theBook(t)
 	dir := filepath.Join(t.TempDir(), "book")
 	require.NoError(t, checkFolder(dir))
-	size := testenv.Must(b.writeTo(dir))(t)
-	require.Less(t, size, 15_000_000)
+	require.Less(t, testenv.Must(b.writeTo(dir))(t), 15_000_000, "bytes")
 	require.NoError(t, checkFolder(dir), "an older book is replaced")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "old.html"), nil, 0o644))
 	_ = testenv.Must(b.writeTo(dir))(t)
@@ -338,7 +339,7 @@ func TestADiagramIsThatOfItsFilm(t *testing.T) {
 	}
 	for _, scene := range scenes.WithScene {
 		l := testenv.Must(locks.Find(scene.ID))(t)
-		play := testenv.Must(b.playedAt(l.Open().String()))(t)
+		play := testenv.Must(b.storedPlay(l.Open().String()))(t)
 		s := diagram.Of(play.Trace)
 		setInstants(s, play.Film)
 		for _, step := range s.Steps {
@@ -482,7 +483,6 @@ func askReader(t *testing.T, asked any, script string) (answer []string) {
 	return nodetest.Ask[[]string](t, "page", rows, asked, script)
 }
 
-// writePlaces writes page/places.js.
 func writePlaces(t *testing.T) {
 	folder := testenv.Must(filepath.Abs(*articles))(t)
 	places := askReader(t, folder, site.Read(t, "cmd/book/testdata/places.js"))

@@ -18,6 +18,9 @@ import (
 	"example.com/zklock/internal/lab/locks"
 )
 
+// The lab's page sends requests to its engine, for films mostly. In the book it opens without the engine, because the
+// book has the answers to the requests of all scenes that its pages play. This file makes these requests and answers.
+
 // A request is one that the lab's page sends to its engine. Do says which of the other fields are set; they are in the
 // order of the alphabet, as in a requestKey.
 type request struct {
@@ -30,38 +33,44 @@ type request struct {
 	World   map[string]any `json:"world,omitempty"`  // of play and fates
 }
 
-// requests returns the requests that the lab's page sends when it opens an address. Its films.js and world.js make the
-// same ones, with the same fields. The page loads the engine for any request that has no answer here.
-func requests(address string) (all []request, err error) {
+// requestsOf returns the requests that the lab's page sends when it opens an address. Its films.js and world.js make
+// the same ones, with the same fields. The page loads the engine for any request that has no answer here.
+func requestsOf(address string) (all []request, err error) {
 	a, err := locks.ParseAddress(address)
 	if err != nil {
 		return nil, err
 	}
 	switch a.Mode {
 	case "schedule":
-		faults := a.Faults
-		if len(a.Kinds) == 0 {
-			faults = 0 // as world.js has it: without a kind of fault none can happen
-		}
-		world := map[string]any{"lock": a.Locks[0], "contenders": min(a.Contenders, 6), // as choices.js limits them
-			"shared": a.Shared, "packets": a.Packets, "sequence": a.Sequence, "one_owner": a.OneOwner, "stranger": a.Stranger,
-			"behind": a.Behind, "ensemble": a.Ensemble, "missing": a.Missing, "scripts": notNull(a.Scripts),
-			"kinds": notNull(a.Kinds), "faults": faults}
-		all = append(all, request{Do: "play", Choices: notNull(a.Choices), Want: &a.Want, World: world})
-		// The fates of a lock's own schedule are in the catalogue. Those of another one are asked for if there is a goal.
-		l, err := locks.Find(a.Locks[0])
-		if err == nil && l.Goal != nil && l.Goal.Kind != "" && !slices.Equal(a.Choices, l.Scene.Choices) {
-			all = append(all, request{Do: "fates", Choices: notNull(a.Choices), Goal: l.Goal.Kind, World: world})
-		}
+		all = scheduleRequests(a)
 	case "watch":
 		for _, lock := range a.Locks {
 			all = append(all, runRequest(a, lock, a.Changes))
 		}
-		if n := len(a.Changes); a.Beside && n > 0 {
+		if n := len(a.Changes); a.Beside && n > 0 { // the run without the last change is shown, too
 			all = append(all, runRequest(a, a.Locks[0], a.Changes[:n-1]))
 		}
 	}
 	return all, nil // a search has none
+}
+
+// scheduleRequests returns the requests for a schedule of choices: to play it, and if there is a goal, for its fates.
+// These say how many random continuations reach the goal. Those of a lock's own schedule are in the catalogue.
+func scheduleRequests(a locks.Address) []request {
+	faults := a.Faults
+	if len(a.Kinds) == 0 {
+		faults = 0 // as world.js has it: without a kind of fault none can happen
+	}
+	world := map[string]any{"lock": a.Locks[0], "contenders": min(a.Contenders, 6), // as choices.js limits them
+		"shared": a.Shared, "packets": a.Packets, "sequence": a.Sequence, "one_owner": a.OneOwner, "stranger": a.Stranger,
+		"behind": a.Behind, "ensemble": a.Ensemble, "missing": a.Missing, "scripts": notNull(a.Scripts),
+		"kinds": notNull(a.Kinds), "faults": faults}
+	all := []request{{Do: "play", Choices: notNull(a.Choices), Want: &a.Want, World: world}}
+	l, err := locks.Find(a.Locks[0])
+	if err == nil && l.Goal != nil && l.Goal.Kind != "" && !slices.Equal(a.Choices, l.Scene.Choices) {
+		all = append(all, request{Do: "fates", Choices: notNull(a.Choices), Goal: l.Goal.Kind, World: world})
+	}
+	return all
 }
 
 // runRequest is the request for the film of a lock in the scene of an address, with these changes.
@@ -107,8 +116,8 @@ func (b *book) catalogue() []locks.Lock {
 	return list
 }
 
-// film has the answers of the engine to all requests for scenes that the pages play: films, mostly.
-func (b *book) film(t *testing.T) error {
+// collectAnswers stores the answers of the engine to all requests of the scenes that the pages play.
+func (b *book) collectAnswers(t *testing.T) error {
 	catalogue, err := json.Marshal(b.catalogue())
 	if err != nil {
 		return err
@@ -118,12 +127,12 @@ func (b *book) film(t *testing.T) error {
 		if strings.HasPrefix(address, "#lock=exercise-") {
 			continue
 		}
-		all, err := requests(address)
+		all, err := requestsOf(address)
 		if err != nil {
 			return err
 		}
 		for _, r := range all {
-			if err := b.answer(t, r); err != nil {
+			if err := b.storeAnswer(t, r); err != nil {
 				return i18n.Errorf("%s: %w", address, err)
 			}
 		}
@@ -131,33 +140,34 @@ func (b *book) film(t *testing.T) error {
 	return nil
 }
 
-// answer stores the engine's answer to a request under its key.
-func (b *book) answer(t *testing.T, r request) (err error) {
+// storeAnswer stores the engine's answer to a request under its key.
+func (b *book) storeAnswer(t *testing.T, r request) (err error) {
 	key := requestKey(r)
 	if b.answers[key] != nil {
 		return nil
 	}
 	t.Run("film", func(t *testing.T) { // the engine plays in a bubble of synctest, which needs a test: see main
 		r.Parts = false // the film is stored as a whole
-		var made any
-		if made, err = lab.Answer(t, []byte(requestKey(r)), func(any) {}); err != nil {
+		var answer any
+		if answer, err = lab.Answer(t, []byte(requestKey(r)), func(any) {}); err != nil {
 			return
 		}
-		if f, ok := made.(*film.Film); ok {
-			made = lab.Part{Film: f} // the page expects parts, and this one is the whole film
+		if f, ok := answer.(*film.Film); ok {
+			answer = lab.Part{Film: f} // the page expects parts, and this one is the whole film
 		}
-		b.answers[key], err = json.Marshal(made)
+		b.answers[key], err = json.Marshal(answer)
 	})
 	return err
 }
 
-// playedAt returns the stored answer to the request to play an address. Without a schedule there, its trace is nil.
-func (b *book) playedAt(address string) (made lab.PlayedSchedule, err error) {
-	all, err := requests(address)
+// storedPlay returns the stored answer to the request to play the schedule of an address. If there is none, its trace
+// is nil.
+func (b *book) storedPlay(address string) (answer lab.PlayedSchedule, err error) {
+	all, err := requestsOf(address)
 	if err == nil && len(all) > 0 && all[0].Do == "play" {
-		err = json.Unmarshal(b.answers[requestKey(all[0])], &made)
+		err = json.Unmarshal(b.answers[requestKey(all[0])], &answer)
 	}
-	return made, err
+	return answer, err
 }
 
 // setInstants gives the arrows of a sequence the instants at which their packets arrive in the film of the same run.
@@ -165,12 +175,12 @@ func (b *book) playedAt(address string) (made lab.PlayedSchedule, err error) {
 func setInstants(s *diagram.Sequence, f *film.Film) {
 	packets := slices.DeleteFunc(slices.Clone(f.Packets), func(p film.Packet) bool { return p.Lost || p.Pending })
 	slices.SortStableFunc(packets, func(p, q film.Packet) int { return cmp.Compare(p.Arrived, q.Arrived) })
-	number, arrived := make(map[diagram.Packet]int), make(map[diagram.Packet]time.Duration)
+	count, arrived := make(map[diagram.Packet]int), make(map[diagram.Packet]time.Duration)
 	for _, p := range packets {
-		one := diagram.Packet{Client: p.Client, Kind: p.Kind}
-		number[one]++
-		one.N = number[one]
-		arrived[one] = p.Arrived
+		key := diagram.Packet{Client: p.Client, Kind: p.Kind}
+		count[key]++
+		key.N = count[key]
+		arrived[key] = p.Arrived
 	}
 	for i := range s.Steps {
 		step := &s.Steps[i]

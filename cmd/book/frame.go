@@ -22,9 +22,9 @@ type frame struct {
 	lang                     i18n.Language
 	Home, HomeZh             string
 	Twin, TwinTag            string // the page in the other language; "": there is none
-	Groups                   []group
+	Groups                   []contentsChapter
 	Body                     template.HTML
-	Previous, Next           *entry
+	Previous, Next           *contentsPage
 	Show                     *link // what a button of the page opens
 	Sheet                    bool  // it is printed on one sheet
 	// Of a listing, a difference, or a step, which shows its listing.
@@ -44,14 +44,12 @@ type mentioned struct {
 	Lang string
 }
 
-// A group is a chapter in the list of contents.
-type group struct {
+type contentsChapter struct {
 	Title string
-	Pages []entry
+	Pages []contentsPage
 }
 
-// An entry is a page in the list of contents.
-type entry struct {
+type contentsPage struct {
 	link
 	Deep  bool      // it is below another page
 	Here  bool      // the list is on this page
@@ -59,9 +57,7 @@ type entry struct {
 }
 
 // Say is a text in the frame's language.
-func (f frame) Say(en, zh string) string {
-	return i18n.Both(en, zh).In(f.lang)
-}
+func (f frame) Say(en, zh string) string { return i18n.Both(en, zh).In(f.lang) }
 
 func langTag(lang i18n.Language) string {
 	if lang == i18n.Chinese {
@@ -123,14 +119,14 @@ func (b *book) writePage(place int, p *page) error {
 	if p.twin != nil {
 		f.Twin, f.TwinTag = relativeTo(p.out, p.twin.out), langTag(p.twin.lang)
 	}
-	entryAt := func(i int) *entry {
+	pageAt := func(i int) *contentsPage {
 		if i < 0 || i >= len(b.order) {
 			return nil
 		}
 		other := b.order[i].in(p.lang)
-		return &entry{link: link{relativeTo(p.out, other.out), other.title}}
+		return &contentsPage{link: link{relativeTo(p.out, other.out), other.title}}
 	}
-	f.Previous, f.Next = entryAt(place-1), entryAt(place+1)
+	f.Previous, f.Next = pageAt(place-1), pageAt(place+1)
 	if i := slices.Index(steps, path.Dir(p.src)+"/"); i >= 0 {
 		l := b.listingOf(steps[i] + "lock.go")
 		f.File, f.Code = relativeTo(p.out, l.file+".html"), l.html(p.out, nil)
@@ -157,27 +153,27 @@ func (b *book) writePage(place int, p *page) error {
 }
 
 // contents is the list of contents beside a page.
-func (b *book) contents(p *page) (all []group) {
+func (b *book) contents(p *page) (all []contentsChapter) {
 	for i := range chapters {
-		g := group{Title: chapters[i].title.In(p.lang)}
+		chapter := contentsChapter{Title: chapters[i].title.In(p.lang)}
 		for _, other := range b.order {
-			hints := strings.HasSuffix(other.src, "/hints.md") && path.Dir(other.src) != path.Dir(p.src) // of another exercise
-			if other.chapter != &chapters[i] || hints {
+			isOthersHints := strings.HasSuffix(other.src, "/hints.md") && path.Dir(other.src) != path.Dir(p.src)
+			if other.chapter != &chapters[i] || isOthersHints {
 				continue
 			}
 			deep := other.deep
 			other = other.in(p.lang)
-			e := entry{link: link{relativeTo(p.out, other.out), other.title}, Deep: deep, Here: other == p}
-			if e.Here {
+			listed := contentsPage{link: link{relativeTo(p.out, other.out), other.title}, Deep: deep, Here: other == p}
+			if listed.Here {
 				for _, h := range p.heads {
 					if h.Level == 2 || h.Level == 3 && len(p.heads) < 60 { // a longer list has only level 2
-						e.Heads = append(e.Heads, h)
+						listed.Heads = append(listed.Heads, h)
 					}
 				}
 			}
-			g.Pages = append(g.Pages, e)
+			chapter.Pages = append(chapter.Pages, listed)
 		}
-		all = append(all, g)
+		all = append(all, chapter)
 	}
 	return all
 }

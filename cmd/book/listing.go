@@ -30,8 +30,7 @@ type mention struct {
 	line int    // of the declaration that the section names; 0: it names none
 }
 
-// docComment is the comment before a declaration.
-var docComment = regexp.MustCompile(`^(?:\s*//[^\n]*\n)+`)
+var docComment = regexp.MustCompile(`^(?:\s*//[^\n]*\n)+`) // before a declaration
 
 // listingOf returns the listing of a file, which it makes if there is none yet.
 func (b *book) listingOf(file string) *listing {

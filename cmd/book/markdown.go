@@ -48,9 +48,9 @@ func (b *book) markdown(p *page) goldmark.Markdown {
 		renderer.WithNodeRenderers(util.Prioritized(&blockRenderer{book: b, page: p}, 100))))
 }
 
-// parse reads a page: its headings, the texts of its sections for the search, and what links of other pages need: the
+// parsePage reads a page: its headings, the texts of its sections for the search, and what links of other pages need: the
 // scenes in docs/scenes.md, and the terms of the glossary.
-func (b *book) parse(p *page) {
+func (b *book) parsePage(p *page) {
 	p.source = switchLine.ReplaceAll(p.source, nil)
 	p.doc = b.markdown(p).Parser().Parse(text.NewReader(p.source))
 	var usedIDs []string
@@ -144,8 +144,8 @@ func plainText(n ast.Node, source []byte) string {
 	return all.String()
 }
 
-// link makes the links of a page those of the book, and notes the scenes that the page plays.
-func (b *book) link(p *page) {
+// resolveLinks makes the links of a page those of the book, and notes the scenes that the page plays.
+func (b *book) resolveLinks(p *page) {
 	var names []string               // code in the block since the last link: a function, before the link to its file
 	headings, at, scene := 0, "", "" // the number so far, the ID of the last one, and the last scene since
 	walk(p.doc, func(n ast.Node) {
@@ -164,11 +164,11 @@ func (b *book) link(p *page) {
 			names = append(names, code)
 			if m := playLine.FindStringSubmatch(code); m != nil {
 				scene = b.sceneOf(m[1])
-				b.play(n, scene)
+				b.setScene(n, scene)
 			}
 		case *ast.FencedCodeBlock:
 			if _, what := fenceInfo(n, p.source); what != "" {
-				b.show(p, n, what)
+				b.fillBlock(p, n, what)
 			} else if string(n.Language(p.source)) == "mermaid" && scene != "" {
 				n.SetAttributeString("data-scene", []byte(scene))
 				if _, storyAt := storyOf(scene); storyAt != "" {
@@ -180,11 +180,11 @@ func (b *book) link(p *page) {
 			if code := nameBehind(n, p.source); code != "" {
 				names = []string{code}
 			}
-			b.follow(p, n, at, names)
+			b.resolveLink(p, n, at, names)
 			names = nil
 		case *ast.Image:
 			n.SetAttributeString("loading", []byte("lazy"))
-			b.copy(p, string(n.Destination))
+			b.copyPicture(p, string(n.Destination))
 		}
 	})
 }
@@ -207,14 +207,14 @@ func fenceInfo(n *ast.FencedCodeBlock, source []byte) (language, what string) {
 	return language, what
 }
 
-// show fills a block that names what it shows: "go FILE FUNC" a function, "scene NAME" a scene.
-func (b *book) show(p *page, n *ast.FencedCodeBlock, what string) {
+// fillBlock fills a block that names what it shows: "go FILE FUNC" a function, "scene NAME" a scene.
+func (b *book) fillBlock(p *page, n *ast.FencedCodeBlock, what string) {
 	if string(n.Language(p.source)) == "scene" {
 		address := b.sceneOf(what)
 		if address == "" {
 			b.deadLink("%s: %s: no such scene", p.src, what)
 		}
-		b.play(n, address)
+		b.setScene(n, address)
 		return
 	}
 	file, name, _ := strings.Cut(what, " ")
@@ -225,8 +225,8 @@ func (b *book) show(p *page, n *ast.FencedCodeBlock, what string) {
 	n.SetAttributeString("data-code", code)
 }
 
-// render makes the page's body.
-func (b *book) render(p *page) error {
+// renderPage makes the page's body.
+func (b *book) renderPage(p *page) error {
 	var out bytes.Buffer
 	err := b.markdown(p).Renderer().Render(&out, p.source, p.doc)
 	p.body = out.String()
@@ -265,16 +265,15 @@ func (b *book) sceneOf(name string) string {
 	return ""
 }
 
-// play makes an element one that plays a scene when it is touched.
-func (b *book) play(n ast.Node, address string) {
+// setScene makes an element one that plays a scene when it is touched.
+func (b *book) setScene(n ast.Node, address string) {
 	if address != "" {
 		n.SetAttributeString("data-scene", []byte(address))
 		b.played[address] = true
 	}
 }
 
-// copy puts a picture into the book.
-func (b *book) copy(p *page, name string) {
+func (b *book) copyPicture(p *page, name string) {
 	file := path.Join(path.Dir(p.src), name)
 	body, err := b.read(file)
 	if err != nil {
@@ -283,9 +282,9 @@ func (b *book) copy(p *page, name string) {
 	b.files[file] = body
 }
 
-// follow makes a link of a page lead to a page or a listing in the book. At is the heading above the link, and names
+// resolveLink makes a link of a page lead to a page or a listing in the book. At is the heading above the link, and names
 // are the code before it.
-func (b *book) follow(p *page, n *ast.Link, at string, names []string) {
+func (b *book) resolveLink(p *page, n *ast.Link, at string, names []string) {
 	raw := string(n.Destination)
 	if strings.Contains(raw, "://") {
 		n.SetAttributeString("rel", []byte("noopener noreferrer"))
@@ -318,10 +317,10 @@ func (b *book) follow(p *page, n *ast.Link, at string, names []string) {
 		target = linked.out
 		b.linked[linked.out+"#"+cmp.Or(fragment, linked.heads[0].ID)]++
 		if linked.in(i18n.English).src == "docs/scenes.md" && fragment != "" {
-			b.play(n, b.addresses[fragment])
+			b.setScene(n, b.addresses[fragment])
 		}
 	case path.Ext(target) == ".svg":
-		b.copy(p, file)
+		b.copyPicture(p, file)
 	default:
 		l := b.listingOf(target)
 		target += ".html"

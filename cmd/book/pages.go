@@ -41,7 +41,7 @@ type page struct {
 	chapter  *chapter
 	deep     bool // it is below another page in the contents
 	source   []byte
-	doc      ast.Node // of the source; link changes it to that of the book
+	doc      ast.Node // of the source; resolveLinks changes it to that of the book
 	title    string
 	heads    []heading
 	sections []section
@@ -82,27 +82,27 @@ func newBook(t *testing.T, root string) (*book, error) {
 	b := &book{root: root, pages: make(map[string]*page), listings: make(map[string]*listing),
 		addresses: make(map[string]string), terms: make(map[i18n.Language][]term), linked: make(map[string]int),
 		played: make(map[string]bool), files: make(map[string][]byte)}
-	if err := b.find(); err != nil {
+	if err := b.findPages(); err != nil {
 		return nil, err
 	}
-	if err := b.sort(); err != nil {
+	if err := b.sortPages(); err != nil {
 		return nil, err
 	}
 	sources := slices.Sorted(maps.Keys(b.pages))
 	for _, src := range sources {
-		b.parse(b.pages[src])
+		b.parsePage(b.pages[src])
 	}
 	for _, src := range sources {
-		b.link(b.pages[src])
+		b.resolveLinks(b.pages[src])
 	}
 	if err := b.readGuide(); err != nil {
 		return nil, err
 	}
-	if err := b.film(t); err != nil {
+	if err := b.collectAnswers(t); err != nil {
 		return nil, err
 	}
 	for _, src := range sources {
-		if err := b.render(b.pages[src]); err != nil {
+		if err := b.renderPage(b.pages[src]); err != nil {
 			return nil, i18n.Errorf("%s: %w", src, err)
 		}
 	}
@@ -124,7 +124,8 @@ func (b *book) read(file string) ([]byte, error) {
 	return []byte(strings.ReplaceAll(string(text), "\r\n", "\n")), err
 }
 
-func (b *book) find() error {
+// findPages reads the Markdown pages of the checkout.
+func (b *book) findPages() error {
 	err := fs.WalkDir(os.DirFS(b.root), ".", func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -154,8 +155,8 @@ func (b *book) find() error {
 	return err
 }
 
-// sort puts the pages into the order of the chapters and of their parts. In a folder, the README comes first.
-func (b *book) sort() error {
+// sortPages puts the pages into the order of the chapters and of their parts. In a folder, the README comes first.
+func (b *book) sortPages() error {
 	partOf := func(src string) (longest string) { // a part may be in the folder of another one
 		for _, c := range chapters {
 			for _, part := range c.parts {

@@ -27,9 +27,9 @@ type figure struct {
 }
 
 var (
-	articleHead = regexp.MustCompile(`[A-E]$`)
-	titleRow    = regexp.MustCompile(`(?m)^\| ([A-E]) \| ([^|]+) \|`)
-	addressOf   = regexp.MustCompile(`href="([^":]*)"`)
+	articleHead = regexp.MustCompile(`[A-E]$`)                        // of a heading: "Article A"
+	titleRow    = regexp.MustCompile(`(?m)^\| ([A-E]) \| ([^|]+) \|`) // of the README: an article's letter and title
+	hrefInBook  = regexp.MustCompile(`href="([^":]*)"`)
 )
 
 // readGuide makes the rows of the reader, and notes the scenes that they play.
@@ -68,14 +68,14 @@ func (b *book) readGuide() error {
 // rowsOf reads the rows of an edition of the guide, and those of its headings that rows follow.
 func (b *book) rowsOf(p *page) []guide.Row {
 	var all, used []guide.Row
-	article, count := "", 0 // the letter, and the number of its rows so far
-	html := func(n ast.Node) string {
+	article, count := "", 0           // the letter, and the number of its rows so far
+	html := func(n ast.Node) string { // of a node's children, with the addresses as the reader has them
 		var out bytes.Buffer
 		for c := n.FirstChild(); c != nil; c = c.NextSibling() {
 			_ = b.markdown(p).Renderer().Render(&out, p.source, c) // to memory
 		}
-		return addressOf.ReplaceAllStringFunc(out.String(), func(attribute string) string {
-			address := addressOf.FindStringSubmatch(attribute)[1]
+		return hrefInBook.ReplaceAllStringFunc(out.String(), func(attribute string) string {
+			address := hrefInBook.FindStringSubmatch(attribute)[1]
 			if strings.HasPrefix(address, "#") {
 				address = path.Base(p.out) + address
 			}
@@ -94,8 +94,8 @@ func (b *book) rowsOf(p *page) []guide.Row {
 		case *tables.TableRow:
 			if phrase, ok := n.FirstChild().FirstChild().(*ast.CodeSpan); ok && article != "" {
 				count++
-				all = append(all, guide.Row{Name: fmt.Sprintf("%s/%d", article, count), Phrase: plainText(phrase,
-					p.source), En: html(n.LastChild())})
+				all = append(all, guide.Row{Name: fmt.Sprintf("%s/%d", article, count),
+					Phrase: plainText(phrase, p.source), En: html(n.LastChild())})
 			}
 		}
 	})
@@ -111,7 +111,7 @@ func (b *book) rowsOf(p *page) []guide.Row {
 func (b *book) figure(p *page, name string) figure {
 	file, anchor, _ := strings.Cut(name, "#")
 	if path.Ext(file) == ".svg" {
-		b.copy(p, strings.TrimPrefix(file, "docs/"))
+		b.copyPicture(p, strings.TrimPrefix(file, "docs/"))
 		return figure{i18n.Both(file, file), i18n.Both(file, file)}
 	}
 	if q := b.pages[file]; q != nil {
