@@ -1,3 +1,4 @@
+// Tests of the choice of the language, of the flag -lang, and of the help of flags.
 package i18n_test
 
 import (

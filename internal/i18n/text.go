@@ -19,8 +19,7 @@ import (
 // in the catalogue. In JSON, a Text that is the same in both languages is a string.
 type Text string
 
-// between is what separates the two languages of a Text that has both. No sentence has it.
-const between = "\x1e"
+const between = "\x1e" // the two languages of a Text that has both; no sentence has it
 
 // Both returns a text of which the catalogue need not have the Chinese. Equal texts are equal values.
 func Both(en, zh string) Text {

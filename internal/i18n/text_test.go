@@ -1,3 +1,4 @@
+// Tests of texts and errors that have both languages.
 package i18n_test
 
 import (
