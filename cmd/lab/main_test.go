@@ -1,3 +1,4 @@
+// Tests of the command lab: of its flags, of its errors, and of the page after a source is saved.
 package main
 
 import (
@@ -36,9 +37,8 @@ func TestEachCommandOnThePagesOpensAScene(t *testing.T) {
 		}
 		text, err := os.ReadFile(file)
 		for _, m := range named.FindAllStringSubmatch(string(text), -1) {
-			a, err := sceneAddress(m[1])
-			require.NoError(t, err, "%s says %s", file, m[0])
-			require.Contains(t, string(listed), "\n"+a+"\n", "%s: %s is not in docs/scenes.md: go generate ./...", file, m[0])
+			at := testenv.Must(sceneAddress(m[1]))(t, file, "says", m[0])
+			require.Contains(t, string(listed), "\n"+at+"\n", "%s: %s is not in docs/scenes.md: go generate ./...", file, m[0])
 			seen[m[1]] = true
 		}
 		return err
@@ -49,25 +49,22 @@ func TestEachCommandOnThePagesOpensAScene(t *testing.T) {
 }
 
 func TestErrorsAreOneClearLine(t *testing.T) {
+	requireLine := func(t *testing.T, err error, part string) {
+		require.ErrorContains(t, err, part)
+		require.NotContains(t, err.Error(), "\n")
+	}
 	t.Run("no go command", func(t *testing.T) {
 		t.Setenv("PATH", t.TempDir())
-		err := run(t.Context(), nil, io.Discard, io.Discard, new(i18n.Language))
-		require.ErrorContains(t, err, "no go command")
-		require.NotContains(t, err.Error(), "\n")
+		requireLine(t, run(t.Context(), nil, io.Discard, io.Discard, new(i18n.Language)), "no go command")
 	})
 	t.Run("outside the project", func(t *testing.T) {
 		t.Setenv("GOFLAGS", "-mod=mod")
-		_, err := build.New(t.Context(), t.TempDir())
-		require.ErrorContains(t, err, "inside them")
-		require.NotContains(t, err.Error(), "\n")
+		requireLine(t, testenv.Err(build.New(t.Context(), t.TempDir())), "inside them")
 	})
 	dir := t.TempDir()
-	require.ErrorContains(t, run(t.Context(), []string{"-out", dir}, io.Discard, io.Discard, new(i18n.Language)), "go run ./cmd/book -out "+dir)
-	for args, says := range map[string]string{"-scene Z9": "docs/scenes.md", "-scene #lock=none&do=x": "-scene #lock=none",
-		"x": "not understood"} {
-		err := run(t.Context(), strings.Fields(args), io.Discard, io.Discard, new(i18n.Language))
-		require.ErrorContains(t, err, says)
-		require.NotContains(t, err.Error(), "\n")
+	for args, part := range map[string]string{"-out " + dir: "go run ./cmd/book -out " + dir, "-scene Z9": "docs/scenes.md",
+		"-scene #lock=none&do=x": "-scene #lock=none", "x": "not understood"} {
+		requireLine(t, run(t.Context(), strings.Fields(args), io.Discard, io.Discard, new(i18n.Language)), part)
 	}
 }
 
@@ -131,8 +128,7 @@ func badUnlock() {
 	require.True(t, second == engine(), "a page that lacks the exercises is worse than one that has them")
 }
 
-// sources are the files that the page is built from.
-type sources struct{ fs.FS }
+type sources struct{ fs.FS } // the files that the page is built from
 
 func (s sources) ReadDir(name string) ([]fs.DirEntry, error) {
 	list, err := fs.ReadDir(s.FS, name)

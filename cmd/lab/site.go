@@ -41,9 +41,7 @@ type state struct {
 
 func newSite(host string) *site { return &site{host: host, changed: make(chan struct{})} }
 
-func (s *site) beginBuild() {
-	s.change(func(now *state) { now.building = true })
-}
+func (s *site) beginBuild() { s.change(func(now *state) { now.building = true }) }
 
 func (s *site) endBuild(page *build.Page, err error) {
 	s.change(func(now *state) {

@@ -1,3 +1,4 @@
+// Tests of the server of the page: what it answers, and what it tells the page of each build.
 package main
 
 import (
@@ -41,8 +42,7 @@ func get(t *testing.T, url, host string) (*http.Response, string) {
 	}
 	resp := testenv.Must(http.DefaultClient.Do(req))(t)
 	defer resp.Body.Close()
-	b := testenv.Must(io.ReadAll(resp.Body))(t)
-	return resp, string(b)
+	return resp, string(testenv.Must(io.ReadAll(resp.Body))(t))
 }
 
 func TestNoOtherHostIsAnswered(t *testing.T) {

@@ -38,7 +38,6 @@ var writtenBook = sync.OnceValues(func() (string, error) {
 	return dir, err
 })
 
-// TestTheBook opens the book from the disk.
 func TestTheBook(t *testing.T) {
 	t.Parallel()
 	dir := testenv.Must(writtenBook())(t)
@@ -90,7 +89,7 @@ func scenesPlay(t *testing.T, dir string) {
 	require.Greater(t, len(played), 40)
 	p := openAt(t, "file://"+alone+"/lab.html"+scene("A7"), 900, 900)
 	for address := range played {
-		p.play(row{"open " + address, "s.panels.length > 0 && s.end > 0 && said() === ''", true})
+		p.play(row{do: "open " + address, look: "s.panels.length > 0 && s.end > 0 && said() === ''"})
 		p.play(row{do: `run 0 | wait !shown("#fate") || shown("#fate-bars .bar")`}) // until it has its fates, if it shows any
 	}
 }
@@ -98,15 +97,16 @@ func scenesPlay(t *testing.T, dir string) {
 // playsSoon touches ten scenes, each in a new frame, and logs the times until they play. At length, which runs on a
 // machine that does nothing else, the best of three times has a limit.
 func playsSoon(t *testing.T, dir string) {
-	p := openAt(t, "file://"+dir+"/docs/bugs.html", 1440, 900, noLab)
-	best := slices.Repeat([]float64{math.Inf(1)}, 10)
+	p := openAt(t, "file://"+dir+"/docs/bugs.html", deskWidth, deskHeight, noLab)
+	const scenes = 10
+	best := slices.Repeat([]float64{math.Inf(1)}, scenes) // in ms
 	tries := 1
 	if testenv.AtLength() {
 		tries = 3
 	}
 	for range tries {
-		times := js[[]float64](p, "timesToPlay(10)")
-		require.Len(t, times, len(best))
+		times := js[[]float64](p, fmt.Sprintf("timesToPlay(%d)", scenes))
+		require.Len(t, times, scenes)
 		for i, ms := range times {
 			best[i] = min(best[i], ms)
 		}
@@ -119,13 +119,13 @@ func playsSoon(t *testing.T, dir string) {
 
 // pagesFit opens each page in a window of a phone's size, and makes the window as large as that of a desk.
 func pagesFit(t *testing.T, dir string) {
-	p := openAt(t, "file://"+dir+"/index.html", 390, 844, noLab)
+	p := openAt(t, "file://"+dir+"/index.html", phoneWidth, phoneHeight, noLab)
 	for _, page := range pagesOfBook(t, dir) {
-		require.NoError(t, p.perform(chromedp.EmulateViewport(390, 844)))
+		require.NoError(t, p.perform(chromedp.EmulateViewport(phoneWidth, phoneHeight)))
 		require.NoError(t, p.perform(chromedp.Navigate("file://"+page)))
-		for _, size := range [][2]int64{{390, 844}, {1440, 900}} {
-			require.NoError(t, p.perform(chromedp.EmulateViewport(size[0], size[1])))
-			require.LessOrEqual(t, js[int64](p, "document.documentElement.scrollWidth"), size[0],
+		for _, window := range [][2]int64{{phoneWidth, phoneHeight}, {deskWidth, deskHeight}} {
+			require.NoError(t, p.perform(chromedp.EmulateViewport(window[0], window[1])))
+			require.LessOrEqual(t, js[int64](p, "document.documentElement.scrollWidth"), window[0],
 				"%s is wider than the window: %v", page, js[[]string](p, `[...document.querySelectorAll("main *")]
 					.filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest("pre, table, figure, .wide, svg"))
 					.slice(0, 3).map(e => e.outerHTML.slice(0, 120))`))
@@ -144,7 +144,7 @@ func decksFit(t *testing.T, dir string) {
 			testenv.Missing(t, "no Chinese font is installed: apt-get install fonts-wqy-microhei")
 		}
 		for _, window := range []string{"1280x720", "1920x1080", "1024x768"} {
-			p.play(row{"window " + window, "wrongSlides()", list{}})
+			p.play(row{do: "window " + window, look: "wrongSlides()", want: list{}})
 		}
 		require.Equal(t, js[int](p, "slides.length"), printed(p), "a page for each slide")
 		p = openAt(t, "file://"+dir+"/docs/teaching/handout"+lang+".html", 1280, 720, noLab)

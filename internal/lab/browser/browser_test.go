@@ -23,8 +23,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// ceiling is the time that a test may take on a very busy machine. No test waits until then.
-const ceiling = 50 * time.Minute
+const ceiling = 50 * time.Minute // the time that a test may take on a very busy machine; no test waits until then
 
 var (
 	labCommand string // go run ./cmd/lab, built once

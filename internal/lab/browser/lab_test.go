@@ -40,8 +40,9 @@ func TestOnlyOneFileAndNotALargeOne(t *testing.T) {
 	t.Parallel()
 	p := open(t, "")
 	info := testenv.Must(os.Stat(labFile))(t)
-	require.LessOrEqual(t, info.Size(), int64(3_100_000), "bytes")
-	p.play(row{"", loaded, list{}})
+	const most = 3_100_000 // bytes
+	require.LessOrEqual(t, info.Size(), int64(most))
+	p.play(row{look: loaded, want: list{}})
 }
 
 // filmed are scenes of which the page must show what go test sees.
@@ -59,7 +60,7 @@ func TestTheFilmIsTheSameInThePageAndInGoTest(t *testing.T) {
 	for _, address := range filmed {
 		a := testenv.Must(locks.ParseAddress(address))(t)
 		film := testenv.Must(lab.Run(t, a.Scene))(t)
-		rows = append(rows, row{"open " + address, "p.hash", film.Hash})
+		rows = append(rows, row{do: "open " + address, look: "p.hash", want: film.Hash})
 	}
 	open(t, "#lock=naive&n=2").play(rows...)
 }
@@ -90,15 +91,15 @@ func TestTheServedPageIsStrict(t *testing.T) {
 	served := serve(t, "-scene", "A7")
 	p := openAt(t, served, 1200, 900, `window.violations = [];
 		document.addEventListener("securitypolicyviolation", e => violations.push(e.effectiveDirective + " " + e.blockedURI));`)
-	p.play(row{"", "p.lock", "A7"}) // the command's address shows its scene
+	p.play(row{look: "p.lock", want: "A7"}) // the command's address shows its scene
 	// The page in each of its modes, and what it does there.
 	for _, address := range []string{"#", faces[0], faces[3], "#lock=timeout&n=2&do=200ms.A.stop&vs=parent"} {
 		p.play(row{do: "open " + address + "&lang=zh | go s.end"})
 	}
 	p.play(
-		row{"open " + scene("A7") + " | click #restart | click #rest | click [data-action=theme] | click [data-action=help]",
-			"violations", list{}},
-		row{"", loaded + ".filter(n => !n.startsWith(location.origin))", list{}},
+		row{do: "open " + scene("A7") + " | click #restart | click #rest | click [data-action=theme] | click [data-action=help]",
+			look: "violations", want: list{}},
+		row{look: loaded + ".filter(n => !n.startsWith(location.origin))", want: list{}},
 	)
 
 	// A forbidden request is not sent, and is reported. The browser logs it as well,
@@ -121,7 +122,7 @@ func TestTheServedPageIsStrict(t *testing.T) {
 	} {
 		p.play(row{do: fmt.Sprintf("run (() => { %s })() | wait violations.some(v => v.startsWith('%s '))", code, directive)})
 	}
-	p.play(row{"", "'ran' in window", false})
+	p.play(row{look: "'ran' in window", want: false})
 }
 
 // atStart adds a script that a page runs before its own.

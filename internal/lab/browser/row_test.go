@@ -91,6 +91,8 @@ func windowSize(t require.TestingT, window string) (width, height int64) {
 	return width, height
 }
 
+const phoneWidth, phoneHeight, deskWidth, deskHeight = 390, 844, 1440, 900 // windows, in pixels
+
 // seeScript defines see, the object with the functions that the expressions of rows may call.
 //
 //go:embed testdata/see.js
@@ -247,9 +249,8 @@ func (p *tab) waits(expression string) error {
 // js evaluates an expression in the page, and waits for it if it is a promise.
 func js[T any](p *tab, expression string) T {
 	p.Helper()
-	v, err := chromedp.Run(p.ctx, chromedp.Evaluate[T](seeing(expression), chromedp.EvalAwaitPromise))
-	require.NoError(p, err, expression)
-	return v
+	action := chromedp.Evaluate[T](seeing(expression), chromedp.EvalAwaitPromise)
+	return testenv.Must(chromedp.Run(p.ctx, action))(p, expression)
 }
 
 // seeing returns an expression in which the functions of see.js and the kept values have their short names.

@@ -64,8 +64,8 @@ func TestTheGradersScheduleOpensWithTheStudentsLock(t *testing.T) {
 
 			lab := filepath.Join(dir, "lab.html")
 			goRun("../../../cmd/lab", "-lock", lock, "-out", lab)
-			p := openAt(t, "file://"+lab+address, 1440, 900)
-			p.play(row{"", "[s.mode, s.panels.length, kind(p.filmViolation)]", list{"schedule", 1, harm}})
+			p := openAt(t, "file://"+lab+address, deskWidth, deskHeight)
+			p.play(row{look: "[s.mode, s.panels.length, kind(p.filmViolation)]", want: list{"schedule", 1, harm}})
 			if !strings.HasPrefix(name, "10-") { // in exercise 10 a goroutine of the lock leads: the page points to no line
 				require.Contains(t, js[string](p, "document.querySelector('.code').textContent"), "package ", "their source")
 			}
@@ -85,10 +85,10 @@ func TestTheLinkOfASchedulerIsAnAnswer(t *testing.T) {
 			p := &tab{T: t, ctx: on.ctx}
 			answer := func() counterexample.Result { return counterexample.Play(t, task.Number, js[string](p, "s.link")) }
 			ours := testenv.Must(locks.ParseAddress(answers[task.Number]))(t)
-			p.play(row{"open " + scene(task.Lock.Name), "text('#goal')", has{task.Lock.Goal.Text.String()}})
+			p.play(row{do: "open " + scene(task.Lock.Name), look: "text('#goal')", want: has{task.Lock.Goal.Text.String()}})
 			require.NotEmpty(t, answer().Words, "an answer before the first choice")
 			p.play(chosen(ours)...)
-			p.play(row{"", "one('#reached').dataset.reached", "yes"})
+			p.play(row{look: "one('#reached').dataset.reached", want: "yes"})
 			require.Equal(t, counterexample.Result{Choices: len(ours.Choices)}, answer())
 		})
 	}
@@ -98,7 +98,7 @@ func TestTheLinkOfASchedulerIsAnAnswer(t *testing.T) {
 func chosen(a locks.Address) (rows []row) {
 	for i, choice := range a.Choices {
 		do := fmt.Sprintf("click [data-choice=%s] | wait app.play?.length == %d", quoted(choice), i+1)
-		rows = append(rows, row{do + " | go s.end", "!!one('#reached')", i == len(a.Choices)-1})
+		rows = append(rows, row{do: do + " | go s.end", look: "!!one('#reached')", want: i == len(a.Choices)-1})
 	}
 	return rows
 }

@@ -1,3 +1,4 @@
+// Tests of the lab's page: of its scripts, of the exercises in it, and of the page as one file.
 package build
 
 import (
@@ -45,8 +46,7 @@ func scriptsOfThePage(t *testing.T) map[string]string {
 	t.Helper()
 	texts := make(map[string]string)
 	for _, file := range testenv.Must(filepath.Glob("../page/*.js"))(t) {
-		text := testenv.Must(os.ReadFile(file))(t)
-		texts[filepath.Base(file)] = string(text)
+		texts[filepath.Base(file)] = string(testenv.Must(os.ReadFile(file))(t))
 	}
 	return texts
 }

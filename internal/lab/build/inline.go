@@ -144,8 +144,7 @@ func (b *Page) addModules(modules map[string]string, name string) error {
 	return nil
 }
 
-// unsafeChars are those that end a string or an element, or that a browser changes.
-var unsafeChars = []byte("\x00\n\r\"<\\")
+var unsafeChars = []byte("\x00\n\r\"<\\") // they end a string or an element, or a browser changes them
 
 // pack writes bytes as text that can be in an element of the page and between quotation marks in a script. A character
 // has seven bits, so the text is shorter than base64 by a seventh. In the place of an unsafe character and the next one

@@ -25,7 +25,6 @@ type Excerpt struct {
 	Zh     map[int]string `json:"zh,omitempty"`     // its comments in Chinese, as Comments has them
 }
 
-// A source is the text of a file, and its parts.
 type source struct {
 	text  string
 	parts []Excerpt // of a Go file what it declares, by names without receivers; of a page its blocks of code, by headings

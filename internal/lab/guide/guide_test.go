@@ -1,3 +1,4 @@
+// Tests that what the reader shows for a phrase of the guide is there: scenes, instants, code and comments.
 package guide
 
 import (

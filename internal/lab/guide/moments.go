@@ -50,8 +50,7 @@ var ownScenes = map[string]string{
 //go:embed moments.txt
 var momentsText string
 
-// moments are in the order of the guide.
-var moments = readMoments(momentsText)
+var moments = readMoments(momentsText) // in the order of the guide
 
 // readMoments reads moments.txt, whose head says what is in a line.
 func readMoments(text string) (all []moment) {

@@ -1,3 +1,4 @@
+// Tests of the answers to the page's requests. They are asked and read as JSON, as by the page.
 package lab_test
 
 import (

@@ -1,3 +1,6 @@
+// A story explains the scene of a lock in stops: instants of its film, each with a caption and with fields that say what
+// the film shows there. An opening is such a story of two films beside each other. These tests play the films and
+// compare: the fields, and the clients, numbers and events that the captions name.
 package lab_test
 
 import (
@@ -23,10 +26,6 @@ import (
 	"example.com/zklock/internal/site"
 	"example.com/zklock/internal/testenv"
 )
-
-// A story explains the scene of a lock in stops: instants of its film, each with a caption and with fields that say what
-// the film shows there. An opening is such a story of two films beside each other. These tests play the films and
-// compare: the fields, and the clients, numbers and events that the captions name.
 
 // storyFilm returns the film of the scene that a lock's story explains.
 func storyFilm(t *testing.T, l locks.Lock) *film.Film {

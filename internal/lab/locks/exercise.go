@@ -116,9 +116,8 @@ func Alone[L any](open func(conn *zk.Conn, path string) L) Open {
 	}
 }
 
-// A contextLock has a Lock that ends with its ctx.
 type contextLock interface {
-	Lock(ctx context.Context) error
+	Lock(ctx context.Context) error // ends with its ctx
 	TryLock() (bool, error)
 	Unlock() error
 }
@@ -168,8 +167,7 @@ type Semaphore interface {
 	Release() error
 }
 
-// permits is the number of permits of each semaphore that the explorer plays.
-const permits = 2
+const permits = 2 // of each semaphore that the explorer plays
 
 // Permits returns an Open that makes a semaphore for each contender.
 func Permits[S Semaphore](open func(conn *zk.Conn, path string, permits int) S) Open {

@@ -51,8 +51,7 @@ func (l Lock) addressOf(s Scene) Address {
 	return a
 }
 
-// isSet reads a value of a flag as link.js does.
-func isSet(value string) bool { return value == "1" || value == "true" }
+func isSet(value string) bool { return value == "1" || value == "true" } // as link.js reads a flag
 
 type flag struct {
 	key   string

@@ -1,3 +1,4 @@
+// Tests of the addresses of scenes, which link.go and the page's link.js read and write.
 package locks_test
 
 import (

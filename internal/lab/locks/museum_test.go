@@ -1,3 +1,4 @@
+// Tests of the catalogue: each scene shows what its entry says, and each level can be played.
 package locks_test
 
 import (
