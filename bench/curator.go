@@ -16,8 +16,7 @@ import (
 	"example.com/zklock/internal/wiretap"
 )
 
-// curator is the name of article A's third lock.
-const curator = "curator"
+const curator = "curator" // the name of article A's third lock
 
 // A curatorPlayer plays article A's third lock, Curator's InterProcessMutex. A program in Java runs the same counter
 // and takes the time. Each load has a JVM of its own, as each of the article's runs had. The first run of a JVM is

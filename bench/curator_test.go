@@ -1,3 +1,4 @@
+// Tests of Curator's rows. In most of them a shell script takes the place of Java.
 package main
 
 import (
@@ -40,7 +41,7 @@ done`
 func runCuratorOnly(t *testing.T, args ...string) (rs []report.Run, status int, stdout, stderr string) {
 	file := filepath.Join(t.TempDir(), "out.json")
 	status, stdout, stderr = bench(t, append([]string{"-locks=curator", "-warmup=0s", "-n=2", "-json", file}, args...)...)
-	return written[[]report.Run](t, file), status, stdout, stderr
+	return readJSON[[]report.Run](t, file), status, stdout, stderr
 }
 
 func TestCuratorsWarmUpIsApart(t *testing.T) {

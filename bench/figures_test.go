@@ -1,3 +1,4 @@
+// The figures of README.md, docs/benchmark.md and docs/figures.md are written here, from runs of docs/figures/measure.
 package main
 
 import (
@@ -23,14 +24,12 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// The figures of README.md, docs/benchmark.md and docs/figures.md are written here, from runs of docs/figures/measure.
-
 const figures = "docs/figures/" // from the root
 
 // runsOf reads the runs of these files, named without their folder and extension.
 func runsOf(t *testing.T, names ...string) (runs []report.Run) {
 	for _, name := range names {
-		for _, r := range written[[]report.Run](t, "../"+figures+name+".json") {
+		for _, r := range readJSON[[]report.Run](t, "../"+figures+name+".json") {
 			require.Contains(t, namesOf(onZooKeeper()), r.Lock, "%s is a run of a lock that the benchmark does not have", name)
 			r.About = find(r.Lock).About()
 			runs = append(runs, r)
@@ -269,7 +268,7 @@ func TestTheDocsSayWhatWasMeasured(t *testing.T) {
 
 // claims are texts of the two pages, made of the program's constants or of what tests measure.
 func claims(t *testing.T) (readme, benchmark []string) {
-	readme = []string{"Go " + found(t, "../go.mod", `\ngo (\d+\.\d+)`)[0] + " installed"}
+	readme = []string{"Go " + firstMatch(t, "../go.mod", `\ngo (\d+\.\d+)`)[0] + " installed"}
 	alone, many := counter.Everyday[0], counter.Everyday[1]
 	const rtt, times = 20, 20 // the values in the pages' examples
 	benchmark = []string{
@@ -351,21 +350,21 @@ func TestTheFormulasOfTheStepsAreThoseOfTheirTests(t *testing.T) {
 	require.Len(t, steps, 5)
 	asGo := strings.NewReplacer("N²", "n*n", "2N", "2*n", "5N", "5*n", "6N", "6*n", "N", "n", "−", "-")
 	for _, dir := range steps {
-		said := found(t, dir+"/README.md", `each lock once\s+send \*\*(.*?)\s+requests`)
-		require.Equal(t, found(t, dir+"/lock_test.go", `Requests: .*{ return (.*) }`)[0], asGo.Replace(said[0]), dir)
+		said := firstMatch(t, dir+"/README.md", `each lock once\s+send \*\*(.*?)\s+requests`)
+		require.Equal(t, firstMatch(t, dir+"/lock_test.go", `Requests: .*{ return (.*) }`)[0], asGo.Replace(said[0]), dir)
 	}
 	const page = "../zklock/README.md"
-	handOver := found(t, "../zklock/lock.go", `holds: (\d+), during: (\d+) \* time\.Millisecond`)
-	require.Equal(t, handOver, found(t, page, `After (\d+) holds or (\d+) ms`))
-	require.Equal(t, []string{handOver[1], handOver[0]}, found(t, page, `no\s+longer than (\d+) ms(?s:.*) a node for (\d+) holds`))
-	require.Equal(t, found(t, "../zklock/internal/client/proof.go", `timeout \* (\d+) / (\d+)`),
-		found(t, page, `: (\d+)/(\d+) of the session timeout`))
-	require.Equal(t, found(t, "../zklock/lock_cost_test.go", `LessOrEqual\(tb, float64\(sum\(sent\)\)/n, (.*?),`),
-		found(t, page, `at most \*\*(.*?) N\*\*`))
+	handOver := firstMatch(t, "../zklock/lock.go", `holds: (\d+), during: (\d+) \* time\.Millisecond`)
+	require.Equal(t, handOver, firstMatch(t, page, `After (\d+) holds or (\d+) ms`))
+	require.Equal(t, []string{handOver[1], handOver[0]}, firstMatch(t, page, `no\s+longer than (\d+) ms(?s:.*) a node for (\d+) holds`))
+	require.Equal(t, firstMatch(t, "../zklock/internal/client/proof.go", `timeout \* (\d+) / (\d+)`),
+		firstMatch(t, page, `: (\d+)/(\d+) of the session timeout`))
+	require.Equal(t, firstMatch(t, "../zklock/lock_cost_test.go", `LessOrEqual\(tb, float64\(sum\(sent\)\)/n, (.*?),`),
+		firstMatch(t, page, `at most \*\*(.*?) N\*\*`))
 }
 
-// found returns the groups of the first match of a pattern in a file.
-func found(t *testing.T, file, pattern string) []string {
+// firstMatch returns the groups of the first match of a pattern in a file.
+func firstMatch(t *testing.T, file, pattern string) []string {
 	m := regexp.MustCompile(pattern).FindStringSubmatch(fileText(t, file))
 	require.NotNil(t, m, "%s: %s", file, pattern)
 	return m[1:]

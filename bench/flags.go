@@ -44,8 +44,7 @@ const (
 	maxAcquisitions = 1_000_000 // in a run
 )
 
-// usualSizes is the default of -n: article A's numbers of threads. Tests of the default run have fewer.
-var usualSizes = "100,1000"
+var usualSizes = "100,1000" // the default of -n: article A's numbers of threads. Tests of the default run have fewer
 
 // onZooKeeper are all locks that -locks can name.
 func onZooKeeper() []contestant { return slices.Concat(contestants, peers) }
@@ -165,7 +164,6 @@ func (f *commandLine) checkServer(cfg *config) error {
 	return nil
 }
 
-// setLocks finds the locks that -locks names.
 func (f *commandLine) setLocks(cfg *config) error {
 	names := namesOf(onZooKeeper())
 	for name := range strings.SplitSeq(*f.locks, ",") {

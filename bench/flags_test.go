@@ -1,3 +1,4 @@
+// Tests of the command line, and of what each flag changes.
 package main
 
 import (

@@ -1,3 +1,4 @@
+// Tests of several benchmarks that contend for the same locks, with -join.
 package main
 
 import (
@@ -6,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,14 +50,9 @@ func (p *process) wait(t *testing.T, status int) string {
 
 // waitUntilStuck waits until two processes with the lock waitsInVain wait for the node that nobody creates.
 func waitUntilStuck(t *testing.T, srv *zkserver.Server) {
+	isOther := func(w zkserver.Watch) bool { return !strings.HasSuffix(w.Path, "/never") }
 	waitFor(t, "contenders that wait", func() bool {
-		waiting := 0
-		for _, w := range srv.Watches() {
-			if strings.HasSuffix(w.Path, "/never") {
-				waiting++
-			}
-		}
-		return waiting == 2 // one for each session
+		return len(slices.DeleteFunc(srv.Watches(), isOther)) == 2 // one for each session
 	})
 }
 
@@ -79,7 +76,7 @@ func TestProcessesThatJoinCountTogether(t *testing.T) {
 		require.Empty(t, p.wait(t, exitOK))
 		require.Regexp(t, `(?m)^predecessor +100 +100 +300 `, p.out.String())
 		require.Equal(t, shape(page), shape(p.out.String()))
-		for _, r := range written[[]report.Run](t, jsonFile(i)) {
+		for _, r := range readJSON[[]report.Run](t, jsonFile(i)) {
 			require.Equal(t, []int{3, 100, 300}, []int{r.Processes, r.Count, r.Total})
 			if r.Lock == "predecessor" {
 				require.LessOrEqual(t, r.Requests, int64(5*100), "the counter's requests are not the lock's")

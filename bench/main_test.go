@@ -1,3 +1,4 @@
+// Tests of a whole run: its output, its exit status, what it leaves behind; and what these tests share.
 package main
 
 import (
@@ -36,8 +37,7 @@ import (
 // programVariable is an environment variable. If it is set, the test binary runs as the benchmark.
 const programVariable = "ZKLOCK_BENCH_PROGRAM"
 
-// patience is the longest time that a test waits for a state.
-const patience = 5 * time.Minute
+const patience = 5 * time.Minute // the longest time that a test waits for a state
 
 func TestMain(m *testing.M) {
 	withTrials, withLongHolds = false, false // trials are tested in internal/counter
@@ -79,10 +79,10 @@ func benchResults(t *testing.T, args ...string) (rs []report.Run, stdout string)
 	file := filepath.Join(t.TempDir(), "out.json")
 	status, stdout, stderr := bench(t, append(args, "-json", file)...)
 	require.Zero(t, status, stderr)
-	return written[[]report.Run](t, file), stdout
+	return readJSON[[]report.Run](t, file), stdout
 }
 
-func written[T any](t *testing.T, file string) (value T) {
+func readJSON[T any](t *testing.T, file string) (value T) {
 	t.Helper()
 	b := testenv.Must(os.ReadFile(file))(t)
 	require.NoError(t, json.Unmarshal(b, &value), "%s", b)
@@ -203,7 +203,7 @@ func TestCtrlCPrintsWhatIsFinished(t *testing.T) {
 	require.Regexp(t, `(?m)^naive +10 +10 `, stdout)
 	require.NotContains(t, stdout, "stuck")
 	require.True(t, strings.HasSuffix(stderr, "bench: interrupted\n"), stderr)
-	require.Equal(t, "naive", written[[]report.Run](t, file)[0].Lock)
+	require.Equal(t, "naive", readJSON[[]report.Run](t, file)[0].Lock)
 }
 
 // A run that is interrupted before it has a result leaves the files as they are. So does one
@@ -220,8 +220,7 @@ func TestWithoutAResultAFileStaysAsItIs(t *testing.T) {
 	unchanged := func() {
 		t.Helper()
 		require.Equal(t, "old", fileText(t, file))
-		entries := testenv.Must(os.ReadDir(dir))(t)
-		require.Len(t, entries, 1, "nothing is left beside it")
+		require.Len(t, testenv.Must(os.ReadDir(dir))(t), 1, "nothing is left beside it")
 	}
 
 	status, _, stderr := benchWith(ctx, "-n", "10", "-warmup", "0s", "-json", file)
@@ -272,7 +271,7 @@ func TestOneRunWritesEverything(t *testing.T) {
 	require.Empty(t, regexp.MustCompile(`https?://[^"\s]*`).FindAllString(
 		regexp.MustCompile(`xmlns(:\w+)?="[^"]*"`).ReplaceAllString(page, ""), -1))
 
-	rows := written[[]map[string]any](t, jsonFile)
+	rows := readJSON[[]map[string]any](t, jsonFile)
 	const sizes, rounds = 2, 2 // of -n and -rounds
 	require.Len(t, rows, (len(onZooKeeper())-1)*sizes*rounds+sizes, "one row of Curator's for each number of threads")
 	for _, row := range rows {
@@ -285,7 +284,7 @@ func TestOneRunWritesEverything(t *testing.T) {
 		require.Equal(t, row["goroutines"], row["count"])
 		require.NotZero(t, row["elapsed_ns"])
 	}
-	requireFacts(t, written[[]report.Run](t, jsonFile)[0])
+	requireFacts(t, readJSON[[]report.Run](t, jsonFile)[0])
 }
 
 // requireFacts asserts that a run names its machine and its server.

@@ -1,3 +1,4 @@
+// Tests of the requests that the locks and the yardsticks send, each on a server of the test's own.
 package main
 
 import (

@@ -24,8 +24,7 @@ type progress struct {
 	line i18n.Text  // the last line, if it has not ended
 }
 
-// isTerminal is a variable for a test, which has no terminal.
-var isTerminal = report.IsTerminal
+var isTerminal = report.IsTerminal // a variable, for a test, which has no terminal
 
 const eraseLine = "\r\x1b[K"
 
@@ -39,9 +38,7 @@ func (p *progress) Begin(j counter.Job) {
 	p.Say(p.run)
 }
 
-func (p *progress) Say(text i18n.Text) {
-	p.show(text, text.In(p.lang)+" …")
-}
+func (p *progress) Say(text i18n.Text) { p.show(text, text.In(p.lang)+" …") }
 
 // End ends the line of the run that is under way with its outcome.
 func (p *progress) End(r report.Run) {

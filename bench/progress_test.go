@@ -1,3 +1,4 @@
+// Tests of what is shown while the benchmark runs, and of its Chinese.
 package main
 
 import (
