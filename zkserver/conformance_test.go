@@ -1,4 +1,5 @@
-// Tests of what a real ZooKeeper 3.8.0 does, too: with ZK=host:port they run against one.
+// Tests of what a real ZooKeeper 3.8.0 does, too: with ZK=host:port they run against one. tg is the server, and c a
+// client that sends packets itself: wire_test.go.
 package zkserver_test
 
 import (
@@ -176,8 +177,7 @@ func TestPacketsThatCloseTheConnection(t *testing.T) {
 		c.write(b)
 		c.requireClosed()
 		back := tg.dial() // the session lives on
-		resp, err := back.handshake(reopen(c.session, longest))
-		require.NoError(t, err, name)
+		resp := testenv.Must(back.handshake(reopen(c.session, longest)))(t, name)
 		require.Equal(t, c.session.SessionID, resp.SessionID, name)
 		require.Equal(t, jute.OK, back.delete(tg.root+"/e"), name)
 	}

@@ -193,8 +193,7 @@ func (p *player) playStep(st step, root string) {
 	}
 }
 
-// codes are the names of the outcomes of a request.
-var codes = map[jute.Code]string{
+var codeNames = map[jute.Code]string{
 	jute.OK: "ok", jute.ErrRuntimeInconsistency: "RuntimeInconsistency", jute.ErrMarshalling: "Marshalling",
 	jute.ErrUnimplemented: "Unimplemented", jute.ErrBadArguments: "BadArguments", jute.ErrNoNode: "NoNode",
 	jute.ErrNoAuth: "NoAuth", jute.ErrBadVersion: "BadVersion", jute.ErrNoChildrenForEphemeral: "NoChildrenForEphemeral",
@@ -214,7 +213,7 @@ func (p *player) request(c *wire, op jute.Op, body encoder) jute.Code {
 		p.say("  no reply: %v", err)
 		return 0
 	}
-	text := cmp.Or(codes[h.Err], fmt.Sprint("code ", int32(h.Err)))
+	text := cmp.Or(codeNames[h.Err], fmt.Sprint("code ", int32(h.Err)))
 	switch { // the zxid of a read depends on what others write to the real server
 	case isWrite(op):
 		p.writes = append(p.writes, h.Zxid)
@@ -230,8 +229,7 @@ func (p *player) request(c *wire, op jute.Op, body encoder) jute.Code {
 	return h.Err
 }
 
-// mark wraps a zxid so that masked finds it.
-func mark(zxid int64) string { return fmt.Sprintf("{%d}", zxid) }
+func mark(zxid int64) string { return fmt.Sprintf("{%d}", zxid) } // so that masked finds it
 
 func (p *player) statText(d *jute.Decoder) string {
 	var s jute.Stat
@@ -313,7 +311,7 @@ func (p *player) resultsText(d *jute.Decoder) (text string) {
 		case jute.OpSetData:
 			text += p.statText(d)
 		case jute.OpError:
-			text += fmt.Sprintf(" %s %s", codes[h.Err], codes[jute.Code(d.Int32())])
+			text += fmt.Sprintf(" %s %s", codeNames[h.Err], codeNames[jute.Code(d.Int32())])
 		}
 		text += "]"
 	}

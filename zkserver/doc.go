@@ -30,34 +30,27 @@
 //
 // Checked against Apache ZooKeeper 3.8.0, standalone:
 //
-//   - Nothing is written to disk, so a write costs microseconds where a real
-//     server waits for its disk. All nodes are gone when the server closes.
-//   - One server, no ensemble: every read is as fresh as every write, and
-//     sync has nothing to wait for.
-//   - Not served, and answered with -6 and a closed connection: check, createSession,
-//     deleteContainer, multiRead, reconfig, sasl.
-//     A check has its place in a multi; a real server answers one outside only if it
-//     fails, and one that succeeds uses up a zxid and gets no reply.
-//   - A setWatches or setWatches2 with a null list does nothing and is answered
-//     with -5, by both; the real server first carries out the lists before it.
-//   - The numbers of sequential nodes end at 2³¹-1, on both. After that, creates that are under way
-//     together get negative numbers, and other creates get 2³¹-1 again. Here they are together if
-//     the server had a request to answer all the time between them; on a real server, which waits
-//     for its disk, more creates are together.
-//   - No quotas, no read-only mode, no TLS, no limit of connections per
-//     address. TTL nodes are refused, as by a real server, without [WithTTL].
-//   - ACL schemes: world, auth, digest, ip (in canonical form). No super
-//     user, no x509.
-//   - Four-letter words have the lines of a real server, but their values are zero or
-//     empty where this server has nothing to tell; mntr has no lines per namespace.
-//     Never on the whitelist: crst, dirs, dump, gtmk, hash, lead, srst, stmk, wchc,
-//     wchp, wchs.
-//   - Two orders are arbitrary on a real server: that of the names in a list
-//     of children, and that of the events when a session ends and several
-//     ephemeral nodes go with it. This server lists children in a random
-//     order, and deletes the nodes of a session by path.
-//   - A createTTL without a time to live makes a persistent node; it stops a real
-//     server.
-//   - The server touches a session when it reads a packet of it. A packet
-//     that is held back by a test does not touch it.
+//   - Nothing is written to disk, so a write costs microseconds where a real server waits for its disk. All nodes are
+//     gone when the server closes.
+//   - One server, no ensemble: every read is as fresh as every write, and sync has nothing to wait for.
+//   - Not served, and answered with -6 and a closed connection: check, createSession, deleteContainer, multiRead,
+//     reconfig, sasl. A check has its place in a multi; a real server answers one outside only if it fails, and one
+//     that succeeds uses up a zxid and gets no reply.
+//   - A setWatches or setWatches2 with a null list does nothing and is answered with -5, by both; the real server first
+//     carries out the lists before it.
+//   - The numbers of sequential nodes end at 2³¹-1, on both. After that, creates that are under way together get
+//     negative numbers, and other creates get 2³¹-1 again. Here they are together if the server had a request to answer
+//     all the time between them; on a real server, which waits for its disk, more creates are together.
+//   - No quotas, no read-only mode, no TLS, no limit of connections per address. TTL nodes are refused, as by a real
+//     server, without [WithTTL].
+//   - ACL schemes: world, auth, digest, ip (in canonical form). No super user, no x509.
+//   - Four-letter words have the lines of a real server, but their values are zero or empty where this server has
+//     nothing to tell; mntr has no lines per namespace. Never on the whitelist: crst, dirs, dump, gtmk, hash, lead,
+//     srst, stmk, wchc, wchp, wchs.
+//   - Two orders are arbitrary on a real server: that of the names in a list of children, and that of the events when a
+//     session ends and several ephemeral nodes go with it. This server lists children in a random order, and deletes
+//     the nodes of a session by path.
+//   - A createTTL without a time to live makes a persistent node; it stops a real server.
+//   - The server touches a session when it reads a packet of it. A packet that is held back by a test does not touch
+//     it.
 package zkserver

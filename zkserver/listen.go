@@ -202,9 +202,7 @@ func (c *conn) hangUp() bool {
 // the clients have closed their ends of the connections that Stop has broken, at most one second: a
 // request that a client sends from then on is for the new connection. It returns false if a client has
 // not seen the break in that time. It panics if another process has taken a port meanwhile.
-func (s *Server) Start(addrs ...string) (seen bool) {
-	return s.startAgain(func() {}, addrs...)
-}
+func (s *Server) Start(addrs ...string) (seen bool) { return s.startAgain(func() {}, addrs...) }
 
 // StartEmpty is Start for a server that has lost its data: it has no nodes, no sessions, and begins
 // to count its transactions again. It stops the server first. A client that has seen a later

@@ -1,4 +1,4 @@
-// Tests of addresses, of Stop and Start, and of what clients notice of them.
+// Tests of addresses, of Stop and Start, and of what clients notice of them. tg is the server, and c a client: wire_test.go.
 package zkserver_test
 
 import (
@@ -40,7 +40,7 @@ func TestTheServerListensOnLoopbackAlone(t *testing.T) {
 	require.ErrorIs(t, testenv.Err(srv.Listen(srv.Addr())), syscall.EADDRINUSE)
 }
 
-// waitForSession waits until the client has its session again.
+// waitForSession waits until a server answers the client in its session.
 func waitForSession(t *testing.T, conn *zk.Conn) {
 	end := time.Now().Add(5 * time.Minute)
 	for {
@@ -149,8 +149,7 @@ func TestAServerThatHasLostItsDataRefusesItsOldClients(t *testing.T) {
 		_, err := c.handshake(jute.ConnectRequest{TimeoutMs: longest, SessionID: old.SessionID, Password: old.Password, LastZxidSeen: old.SessionID})
 		require.Error(t, err)
 		require.Equal(t, 1, refused)
-		resp := testenv.Must(tg.dial().handshake(reopen(old, longest)))(t)
-		require.Zero(t, resp.SessionID, "its session is gone")
+		require.Zero(t, testenv.Must(tg.dial().handshake(reopen(old, longest)))(t).SessionID, "its session is gone")
 		require.Equal(t, jute.OK, tg.connect().create("/x", jute.FlagPersistent))
 	})
 }

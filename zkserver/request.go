@@ -179,13 +179,9 @@ func (c *conn) executeSetWatches(op jute.Op, d *jute.Decoder, _ *jute.Encoder) j
 func (c *conn) executeAddWatch(_ jute.Op, d *jute.Decoder, body *jute.Encoder) jute.Code {
 	var r jute.AddWatch
 	r.Decode(d)
-	isKnown := r.Mode == jute.ModePersistent || r.Mode == jute.ModePersistentRecursive
+	mode, isKnown := map[int32]watchMode{jute.ModePersistent: persistent, jute.ModePersistentRecursive: recursive}[r.Mode]
 	if d.Err() != nil || !isKnown {
 		return jute.ErrMarshalling
-	}
-	mode := persistent
-	if r.Mode == jute.ModePersistentRecursive {
-		mode = recursive
 	}
 	c.s.addWatchLocked(c, r.Path, mode)
 	body.Int32(0) // an error code, besides the one in the header

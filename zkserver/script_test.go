@@ -44,8 +44,7 @@ var opsByName = func() map[string]jute.Op {
 	return ops
 }()
 
-// arguments are those of a request, by name.
-type arguments map[string]string
+type arguments map[string]string // of a request, by name
 
 func (a arguments) number(name string, otherwise int) int32 {
 	n, err := strconv.Atoi(a[name])
@@ -182,14 +181,12 @@ func parse(text, root string, writes []int64) (jute.Op, encoder) {
 	return op, raw{}
 }
 
-// An operation is one of a multi.
+type multi []operation // the body of a multi request
+
 type operation struct {
 	op   jute.Op
 	body encoder
 }
-
-// A multi is the body of a multi request.
-type multi []operation
 
 func (m multi) Encode(e *jute.Encoder) {
 	for _, part := range m {

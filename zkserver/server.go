@@ -77,9 +77,7 @@ func WithTick(tick time.Duration) Option {
 // WithRefusal sets a function that is called whenever the server refuses a client that has seen a later transaction
 // than the server has, which happens if a server has lost its data. The client gets no reason: its connection is
 // closed, as by a real server. f is called with the server locked: it must not call the server, and must not block.
-func WithRefusal(f func()) Option {
-	return func(s *Server) { s.refuses = f }
-}
+func WithRefusal(f func()) Option { return func(s *Server) { s.refuses = f } }
 
 // WithTTL lets clients make nodes with a time to live (createTTL), which a real server refuses, too, unless its
 // configuration has extendedTypesEnabled=true. Such a node goes when it has no children and has not been changed in its

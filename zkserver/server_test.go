@@ -1,4 +1,4 @@
-// Tests of sessions, of the server's end, and of input that no client sends. wire_test.go has target and wire.
+// Tests of sessions, of the server's end, and of input that no client sends. tg is the server, and c a client: wire_test.go.
 package zkserver_test
 
 import (

@@ -60,14 +60,14 @@ func split(path string) (parent, name string) {
 	return path[:max(i, 1)], path[i+1:]
 }
 
-// resetLocked leaves the nodes that every server has, and no session.
+// resetLocked leaves only the permanent nodes, and no session.
 func (s *Server) resetLocked() {
 	s.zxid = s.epoch << 32
 	s.sessions = make(map[int64]*session)
 	s.nodes = make(map[string]*node)
 	s.containers = make(map[string]struct{})
 	s.ttls = make(map[string]struct{})
-	for _, path := range []string{"/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config"} {
+	for _, path := range permanent {
 		s.nodes[path] = &node{data: []byte{}, acl: jute.WorldACL(), children: make(map[string]struct{})}
 		if parent, name := split(path); path != "/" {
 			s.nodes[parent].children[name] = struct{}{}
@@ -78,10 +78,8 @@ func (s *Server) resetLocked() {
 	config.aversion = -1 // as the real server's
 }
 
-// permanent reports whether a path can never be deleted.
-func permanent(path string) bool {
-	return path == "/" || path == "/zookeeper" || path == "/zookeeper/quota" || path == "/zookeeper/config"
-}
+// permanent are the paths of the nodes that every server has, and that cannot be deleted.
+var permanent = []string{"/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config"}
 
 // lookup finds the node that a read asks for. Like the real server it takes the empty path for the root.
 func (s *Server) lookup(path string) *node {
@@ -241,7 +239,7 @@ func (s *Server) countChild(parent *node, number int32, pzxid int64) {
 // delete removes a node as c asks.
 func (t *txn) delete(c *conn, r *jute.PathVersion) jute.Code {
 	slash := strings.LastIndexByte(r.Path, '/')
-	if slash < 0 || strings.IndexByte(r.Path, 0) >= 0 || permanent(r.Path) {
+	if slash < 0 || strings.IndexByte(r.Path, 0) >= 0 || slices.Contains(permanent, r.Path) {
 		return jute.ErrBadArguments
 	}
 	parent := t.s.lookup(r.Path[:slash])
@@ -380,8 +378,7 @@ func (t *txn) check(c *conn, r *jute.PathVersion) jute.Code {
 	return code
 }
 
-// longestTTL is the longest time to live, in milliseconds: it has 40 bits.
-const longestTTL = 1<<40 - 1
+const longestTTL = 1<<40 - 1 // the longest time to live, in milliseconds: it has 40 bits
 
 // reapContainersLocked removes the containers that have been used and are
 // empty, and the empty nodes that have not been changed in their time to live.

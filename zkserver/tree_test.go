@@ -1,4 +1,5 @@
-// Tests of nodes that the server itself removes, and of the numbers of sequential nodes.
+// Tests of nodes that the server itself removes, and of the numbers of sequential nodes. tg is the server, and c a client
+// that sends packets itself: wire_test.go.
 package zkserver_test
 
 import (
@@ -97,9 +98,9 @@ func TestGetAllChildrenNumberOfTheRootAndOfTheEmptyPath(t *testing.T) {
 	})
 }
 
-// beforeTheLargest returns a target at whose root the next number is the one before the largest. A real
-// server is one of the test's own: it is stopped, and the number is written into its snapshot.
-func beforeTheLargest(t *testing.T) *target {
+// targetBeforeTheLargest returns a target at whose root the next number is the one before the largest. A real server is
+// one of the test's own: it is stopped, and the number is written into its snapshot.
+func targetBeforeTheLargest(t *testing.T) *target {
 	tg := newTarget(t)
 	if tg.srv != nil {
 		require.True(t, tg.srv.SetSequence(tg.root, math.MaxInt32-1))
@@ -114,15 +115,15 @@ func beforeTheLargest(t *testing.T) *target {
 	zoo.Start(t) // it writes a snapshot; the file whose name sorts last is the newest
 	zoo.Stop()
 	files := testenv.Must(filepath.Glob(filepath.Join(zoo.Data, "version-2", "snapshot.*")))(t)
-	b := testenv.Must(os.ReadFile(files[len(files)-1]))(t)
-	// The lengths of the parts of a snapshot, of which two are followed by a checksum.
+	snapshot := testenv.Must(os.ReadFile(files[len(files)-1]))(t)
+	// The lengths in bytes of the parts of a snapshot, of which two are followed by a checksum.
 	const name, data, acl, zxidsAndTimes, version, sum, end, digest = 6, 4, 8, 32, 4, 8, 5, 20
-	at := bytes.Index(b, []byte("\x00\x00\x00\x02/t")) + name + data + acl + zxidsAndTimes + version
-	binary.BigEndian.PutUint32(b[at:], math.MaxInt32-1)
-	for _, at := range []int{len(b) - end - sum - digest - end - sum, len(b) - end - sum} {
-		binary.BigEndian.PutUint64(b[at:], uint64(adler32.Checksum(b[:at])))
+	at := bytes.Index(snapshot, []byte("\x00\x00\x00\x02/t")) + name + data + acl + zxidsAndTimes + version
+	binary.BigEndian.PutUint32(snapshot[at:], math.MaxInt32-1)
+	for _, at := range []int{len(snapshot) - end - sum - digest - end - sum, len(snapshot) - end - sum} {
+		binary.BigEndian.PutUint64(snapshot[at:], uint64(adler32.Checksum(snapshot[:at])))
 	}
-	require.NoError(t, os.WriteFile(files[len(files)-1], b, 0o644))
+	require.NoError(t, os.WriteFile(files[len(files)-1], snapshot, 0o644))
 	zoo.Start(t)
 	return tg
 }
@@ -131,11 +132,11 @@ func beforeTheLargest(t *testing.T) *target {
 // under way together get the largest and then negative numbers. None of these creates changes the parent's stat, except
 // the number of children; a delete changes it.
 func TestSequenceNumbersEndAtTheLargest(t *testing.T) {
-	tg := beforeTheLargest(t)
+	tg := targetBeforeTheLargest(t)
 	c := tg.connect()
 	const together = 4 // creates in a multi, or under way at once
-	var made []string
-	create := func() *jute.CreateRequest {
+	var made []string  // the paths of the nodes
+	newRequest := func() *jute.CreateRequest {
 		c.xid++ // so that the name is another one
 		return &jute.CreateRequest{Path: fmt.Sprint(tg.root, "/", c.xid, "n"), ACL: jute.WorldACL(), Flags: jute.FlagSequential}
 	}
@@ -144,14 +145,14 @@ func TestSequenceNumbersEndAtTheLargest(t *testing.T) {
 		require.Equal(t, jute.OK, h.Err)
 		return d
 	}
-	one := func() {
-		c.write(frame(&jute.RequestHeader{Op: jute.OpCreate}, create()))
+	createOne := func() {
+		c.write(frame(&jute.RequestHeader{Op: jute.OpCreate}, newRequest()))
 		made = append(made, reply().String())
 	}
-	inMulti := func() {
+	createInMulti := func() {
 		parts := []encoder{&jute.RequestHeader{Op: jute.OpMulti}}
 		for range together {
-			parts = append(parts, &jute.MultiHeader{Op: jute.OpCreate, Err: -1}, create())
+			parts = append(parts, &jute.MultiHeader{Op: jute.OpCreate, Err: -1}, newRequest())
 		}
 		c.write(frame(append(parts, &jute.MultiHeader{Op: -1, Done: true, Err: -1})...))
 		d := reply()
@@ -160,10 +161,10 @@ func TestSequenceNumbersEndAtTheLargest(t *testing.T) {
 			made = append(made, d.String())
 		}
 	}
-	pipelined := func() {
+	createAtOnce := func() {
 		var all []byte
 		for range together {
-			all = append(all, frame(&jute.RequestHeader{Op: jute.OpCreate}, create())...)
+			all = append(all, frame(&jute.RequestHeader{Op: jute.OpCreate}, newRequest())...)
 		}
 		c.write(all)
 		for range together {
@@ -171,15 +172,15 @@ func TestSequenceNumbersEndAtTheLargest(t *testing.T) {
 		}
 	}
 
-	one()
-	full := c.stat(tg.root)
-	require.Equal(t, c.stat(made[0]).Czxid, full.Pzxid)
+	createOne()
+	afterFirst := c.stat(tg.root)
+	require.Equal(t, c.stat(made[0]).Czxid, afterFirst.Pzxid)
 	const largest = "2147483647"
 	const again = largest + " -2147483648 -2147483647 -2147483646"
 	for _, part := range []struct {
 		create func()
 		want   string // the numbers of the nodes that it makes
-	}{{one, largest}, {one, largest}, {inMulti, again}, {pipelined, again}, {one, largest}} {
+	}{{createOne, largest}, {createOne, largest}, {createInMulti, again}, {createAtOnce, again}, {createOne, largest}} {
 		got := ""
 		for got != part.want {
 			before := len(made)
@@ -195,14 +196,15 @@ func TestSequenceNumbersEndAtTheLargest(t *testing.T) {
 		}
 	}
 
-	full.NumChildren += int32(len(made) - 1)
-	full.Cversion -= int32(len(made) - 1) // it counts each creation twice, less the children
-	require.Equal(t, full, c.stat(tg.root))
+	want := afterFirst
+	want.NumChildren += int32(len(made) - 1)
+	want.Cversion -= int32(len(made) - 1) // it counts each creation twice, less the children
+	require.Equal(t, want, c.stat(tg.root))
 	require.Equal(t, jute.OK, c.delete(made[0]))
 	require.Equal(t, c.zxid, c.stat(tg.root).Pzxid)
 	if tg.srv != nil {
 		tg.srv.SetSequence(tg.root, math.MinInt32) // the number after the largest
-		one()
+		createOne()
 		require.Contains(t, made[len(made)-1], "n-2147483648")
 	}
 }

@@ -85,8 +85,7 @@ func (tg *target) askWord(word string) string {
 	defer c.Close()
 	c.write([]byte(word))
 	c.SetReadDeadline(time.Now().Add(patience))
-	answer := testenv.Must(io.ReadAll(c.r))(tg)
-	return string(answer)
+	return string(testenv.Must(io.ReadAll(c.r))(tg))
 }
 
 // longest is the longest session timeout that a server grants by default, in milliseconds, as the protocol has it.
@@ -142,8 +141,7 @@ func createFrame(xid int32, path string) []byte {
 // write sends bytes from a goroutine of its own: a pipe waits for its reader, and the server may be writing to us.
 func (c *wire) write(b []byte) { go c.Conn.Write(b) }
 
-// patience is how long a reply may take before a test fails.
-const patience = 10 * time.Minute
+const patience = 10 * time.Minute // how long a reply may take before a test fails
 
 func (c *wire) readFrame(within time.Duration) ([]byte, error) {
 	c.SetReadDeadline(time.Now().Add(within))

@@ -84,9 +84,6 @@ type ReplyHeader struct {
 	Err  Code
 }
 
-// ReplyHeaderLen is the number of bytes of a ReplyHeader.
-const ReplyHeaderLen = 16
-
 func (h *ReplyHeader) Encode(e *Encoder) { e.Int32(h.Xid); e.Int64(h.Zxid); e.Int32(int32(h.Err)) }
 func (h *ReplyHeader) Decode(d *Decoder) {
 	h.Xid = d.Int32()

@@ -28,8 +28,7 @@ import (
 
 func TestMain(m *testing.M) { locktest.Main(m) }
 
-// patience is the longest wait for something that must happen.
-const patience = 5 * time.Minute
+const patience = 5 * time.Minute // the longest wait for something that must happen
 
 // needsPackages skips a test of a foreign client unless it is asked for, and unless the files of some Debian packages
 // are there. At a landing none may be missing.

@@ -108,11 +108,9 @@ func (c contender) do(verb string, args ...string) (why string) {
 	return ""
 }
 
-// session is the timeout of a session that is not to expire.
-const session = 30 * time.Second
+const session = 30 * time.Second // the timeout of a session that is not to expire
 
-// A pair is two locks of the list that meet on a path.
-type pair struct{ first, second int }
+type pair struct{ first, second int } // two locks of the list that meet on a path
 
 // open makes a lock of the list, in a program.
 func open(t *testing.T, programs map[string]*process, i int, path, name, addr string, timeout time.Duration) contender {
@@ -372,8 +370,7 @@ func TestSafeLocksCountTogether(t *testing.T) {
 		for _, c := range contenders {
 			require.Equal(t, "done", c.answer("count", patience), c.name)
 		}
-		_, stat, err := conn.Get(counter)
-		require.NoError(t, err)
+		_, stat := testenv.Must2(conn.Get(counter))(t)
 		require.EqualValues(t, turns*len(contenders), stat.Version)
 		require.True(t, !queues || len(childrenOf(t, conn, path)) == 0)
 	}

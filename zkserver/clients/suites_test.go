@@ -187,8 +187,7 @@ func goTests(t *testing.T, dir, setting string, args ...string) map[string]bool 
 	return results
 }
 
-// Debian's kazoo is for Debian's Python, not for one that comes first on PATH.
-const python = "/usr/bin/python3"
+const python = "/usr/bin/python3" // Debian's kazoo is for Debian's Python, not for one that comes first on PATH
 
 // kazoo runs the tests that Debian's package has.
 func kazoo(t *testing.T, version string, onReal bool) map[string]bool {
