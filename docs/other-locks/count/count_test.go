@@ -1,3 +1,4 @@
+// Tests of the command count, on the databases inside the process.
 package main
 
 import (

@@ -26,9 +26,7 @@ type relay struct {
 	ended    time.Time
 }
 
-func newRelay(turn time.Duration) *relay {
-	return &relay{turn: turn, began: make(chan struct{})}
-}
+func newRelay(turn time.Duration) *relay { return &relay{turn: turn, began: make(chan struct{})} }
 
 // work is the turn of a holder.
 func (r *relay) work(int) error {
@@ -60,15 +58,16 @@ func (r *relay) print(ctx context.Context, w io.Writer, players []counter.Player
 		return err
 	}
 	defer conn.Close()
-	node, _, err := server.Fresh("write", true, 1, 1)
+	const ownNode, contenders, round = true, 1, 1 // what is written is one node
+	node, _, err := server.Fresh("write", ownNode, contenders, round)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "%-22s %12s %12s %8s\n", "lock", "a write", "hand-over", "ratio")
 	for _, p := range players {
 		write := func(context.Context) error { _, err := conn.Set(node, nil, -1); return err }
-		if p, ok := p.(*player); ok {
-			if p.sold != nil {
+		if p, ok := p.(*player); ok { // it is not on ZooKeeper
+			if p.sold != nil { // nobody waits for a stock
 				continue
 			}
 			write = p.write
@@ -81,11 +80,12 @@ func (r *relay) print(ctx context.Context, w io.Writer, players []counter.Player
 			}
 			writes = append(writes, time.Since(began))
 		}
+
 		*r = *newRelay(r.turn)
 		if err := p.Run(ctx, &report.Run{Goroutines: 2, Sessions: 2, Times: handOvers/2 + 1, Round: 1}); err != nil {
 			return fmt.Errorf("%s: %w", p.Lock().Name, err)
 		}
-		aWrite, handOver := median(writes), median(r.took[2:]) // without the first
+		aWrite, handOver := median(writes), median(r.took[2:]) // without the first turn of each, which nobody hands over
 		fmt.Fprintf(w, "%-22s %12v %12v %8.1f\n", p.Lock().Name,
 			aWrite.Round(time.Microsecond), handOver.Round(time.Microsecond), float64(handOver)/float64(aWrite))
 	}

@@ -79,6 +79,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
+
 	var loads []counter.Load
 	for s := range strings.SplitSeq(*sizes, ",") {
 		n, err := strconv.Atoi(s)
@@ -87,6 +88,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 		loads = append(loads, counter.Load{N: n, Sessions: 1, Times: 1})
 	}
+
 	zoo, err := ensemble.Open(ctx, *onZK)
 	if err != nil {
 		return fmt.Errorf("-zk: %w", err)
@@ -103,8 +105,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	b := &counter.Benchmark{Loads: loads, Rounds: 1, Limit: limit, Watcher: w, Untried: true} // here: each has its suite
-	b.Players, err = players(ctx, *locks, servers, server)
+
+	b := &counter.Benchmark{Loads: loads, Rounds: 1, Limit: limit, Watcher: w, Untried: true} // each has its suite
+	b.Players, err = openPlayers(ctx, *locks, servers, server)
 	if err == nil {
 		for _, p := range b.Players {
 			fmt.Fprintf(stdout, "%s: %s\n", p.Lock().Name, p.Server())
@@ -123,8 +126,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return server.Close(err)
 }
 
-// players opens each lock on each of its servers, and returns those that are open.
-func players(ctx context.Context, locks string, servers map[string]*string, server *zookeeper.Server) (all []counter.Player, err error) {
+// openPlayers opens each lock on each of its servers, and returns those that are open.
+func openPlayers(ctx context.Context, locks string, servers map[string]*string, server *zookeeper.Server) (all []counter.Player, err error) {
 	for name := range strings.SplitSeq(locks, ",") {
 		if k, ok := onZooKeeper[name]; ok {
 			all = append(all, &zookeeper.Player{Of: counter.Lock{Name: name}, Kind: k, On: server})

@@ -3,21 +3,17 @@
 //
 // The settings that decide how a lock performs are explicit here:
 //
-//   - The pool. SQLite has one writer, and its other connections poll for
-//     their turn, so one connection is the fastest pool; the lock that keeps a
-//     transaction open needs more and says how many. The others get 50, which
-//     is below PostgreSQL's limit of 100. A contender for which no connection
-//     is free waits in the process, in database/sql's queue.
-//   - Isolation. READ COMMITTED on PostgreSQL (its default, and TxOptions) and on MariaDB
-//     (whose default is REPEATABLE READ, with locks on the gaps between rows).
-//     SQLite is always serializable.
-//   - The end of ctx. The server is asked to end the statement, and its answer is awaited
-//     for 2 s: else a statement that waits is carried out after its caller has got an error.
-//   - fsync. The servers decide. SQLite writes to
-//     memory ("embedded"), or to a file, after each commit with fsync.
-//   - Round trips. MariaDB's driver puts the arguments into the text
-//     (InterpolateParams); it would otherwise prepare each statement first, which is
-//     a round trip more.
+//   - The pool. SQLite has one writer, and its other connections poll for their turn, so one connection is the fastest
+//     pool; the lock that keeps a transaction open needs more and says how many. The others get 50, which is below
+//     PostgreSQL's limit of 100. A contender for which no connection is free waits in the process, in database/sql's
+//     queue.
+//   - Isolation. READ COMMITTED on PostgreSQL (its default, and TxOptions) and on MariaDB (whose default is REPEATABLE
+//     READ, with locks on the gaps between rows). SQLite is always serializable.
+//   - The end of ctx. The server is asked to end the statement, and its answer is awaited for 2 s: else a statement
+//     that waits is carried out after its caller has got an error.
+//   - fsync. The servers decide. SQLite writes to memory ("embedded"), or to a file, after each commit with fsync.
+//   - Round trips. MariaDB's driver puts the arguments into the text (InterpolateParams); it would otherwise prepare
+//     each statement first, which is a round trip more.
 package database
 
 import (
@@ -119,45 +115,9 @@ func (db *DB) connect(conns int) (err error) {
 		}
 		err = db.sqlite("file:"+rest+"?", "&_pragma=journal_mode(wal)&_pragma=synchronous(full)")
 	case "postgres", "postgresql":
-		db.Kind = PostgreSQL
-		cfg, err := pgx.ParseConfig(db.Spec)
-		if err != nil {
-			return err
-		}
-		cfg.DefaultQueryExecMode = pgx.QueryExecModeExec // a prepared statement is another session's behind pgbouncer
-		cfg.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler { return &canceller{conn: conn} }
-		db.DB = stdlib.OpenDB(*cfg)
+		err = db.postgres()
 	case "mysql", "mariadb":
-		db.Kind = MariaDB
-		u, err := url.Parse(db.Spec)
-		if err != nil { // which quotes the password
-			return errors.New("this is not a mysql://user:password@host:port/database; " +
-				"in a password %, :, /, ?, #, @ and a comma are written %25, %3A, %2F, %3F, %23, %40 and %2C")
-		}
-		if u.RawQuery != "" {
-			return errors.New("options after a question mark are not supported, and would be ignored")
-		}
-		cfg := mysql.NewConfig()
-		cfg.User = u.User.Username()
-		cfg.Passwd, _ = u.User.Password()
-		cfg.Net, cfg.Addr, cfg.DBName = "tcp", u.Host, strings.TrimPrefix(u.Path, "/")
-		if u.Port() == "" {
-			cfg.Addr = net.JoinHostPort(u.Hostname(), "3306")
-		}
-		cfg.InterpolateParams = true
-		cfg.ClientFoundRows = true // an update's rows are those that it found, as in the other databases
-		cfg.Timeout = connectTimeout
-		cfg.Logger = &mysql.NopLogger{} // each error is returned, too
-		// In a zone with summer time the server's NOW goes back an hour each year.
-		cfg.Params = map[string]string{"time_zone": "'+00:00'", "tx_isolation": "'READ-COMMITTED'"}
-		c, err := mysql.NewConnector(cfg)
-		if err != nil {
-			return err
-		}
-		db.control = sql.OpenDB(connector{c, nil})
-		db.DB = sql.OpenDB(connector{c, db.control})
-		db.control.SetMaxOpenConns(1)
-		db.control.SetConnMaxIdleTime(time.Minute)
+		err = db.mariaDB()
 	default:
 		return errors.New("no database: it is embedded, sqlite:FILE, postgres://… or mysql://…")
 	}
@@ -167,6 +127,61 @@ func (db *DB) connect(conns int) (err error) {
 	conns = cmp.Or(conns, map[Kind]int{SQLite: 1, PostgreSQL: 50, MariaDB: 50}[db.Kind])
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns) // else each turn of a waiter would connect again
+	return nil
+}
+
+func (db *DB) sqlite(dsn, pragmas string) (err error) {
+	db.Kind = SQLite
+	dsn += fmt.Sprintf("&_txlock=immediate&_pragma=busy_timeout(%d)", SQLiteBusyTimeout.Milliseconds()) + pragmas
+	db.DB, err = sql.Open("sqlite3", dsn)
+	return err
+}
+
+func (db *DB) postgres() error {
+	db.Kind = PostgreSQL
+	cfg, err := pgx.ParseConfig(db.Spec)
+	if err != nil {
+		return err
+	}
+	cfg.DefaultQueryExecMode = pgx.QueryExecModeExec // a prepared statement is another session's behind pgbouncer
+	cfg.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler { return &canceller{conn: conn} }
+	db.DB = stdlib.OpenDB(*cfg)
+	return nil
+}
+
+func (db *DB) mariaDB() error {
+	db.Kind = MariaDB
+	u, err := url.Parse(db.Spec)
+	if err != nil { // which quotes the password
+		return errors.New("this is not a mysql://user:password@host:port/database; " +
+			"in a password %, :, /, ?, #, @ and a comma are written %25, %3A, %2F, %3F, %23, %40 and %2C")
+	}
+	if u.RawQuery != "" {
+		return errors.New("options after a question mark are not supported, and would be ignored")
+	}
+
+	cfg := mysql.NewConfig()
+	cfg.User = u.User.Username()
+	cfg.Passwd, _ = u.User.Password()
+	cfg.Net, cfg.Addr, cfg.DBName = "tcp", u.Host, strings.TrimPrefix(u.Path, "/")
+	if u.Port() == "" {
+		cfg.Addr = net.JoinHostPort(u.Hostname(), "3306")
+	}
+	cfg.InterpolateParams = true
+	cfg.ClientFoundRows = true // an update's rows are those that it found, as in the other databases
+	cfg.Timeout = connectTimeout
+	cfg.Logger = &mysql.NopLogger{} // each error is returned, too
+	// In a zone with summer time the server's NOW goes back an hour each year.
+	cfg.Params = map[string]string{"time_zone": "'+00:00'", "tx_isolation": "'READ-COMMITTED'"}
+	c, err := mysql.NewConnector(cfg)
+	if err != nil {
+		return err
+	}
+
+	db.control = sql.OpenDB(connector{c, nil})
+	db.DB = sql.OpenDB(connector{c, db.control})
+	db.control.SetMaxOpenConns(1)
+	db.control.SetConnMaxIdleTime(time.Minute)
 	return nil
 }
 
@@ -196,13 +211,6 @@ func (c *canceller) HandleUnwatchAfterCancel() {
 		c.conn.Conn().SetDeadline(time.Time{})
 	case <-time.After(grace):
 	}
-}
-
-func (db *DB) sqlite(dsn, pragmas string) (err error) {
-	db.Kind = SQLite
-	dsn += fmt.Sprintf("&_txlock=immediate&_pragma=busy_timeout(%d)", SQLiteBusyTimeout.Milliseconds()) + pragmas
-	db.DB, err = sql.Open("sqlite3", dsn)
-	return err
 }
 
 // Close closes all connections. A database in memory goes with the DB that has made it.

@@ -1,3 +1,4 @@
+// Tests of specs, of errors, and of names in a table.
 package database_test
 
 import (

@@ -1,3 +1,4 @@
+// Tests of what the lock does when the line to etcd breaks, or etcd is killed.
 package etcd_test
 
 import (
@@ -55,7 +56,7 @@ func TestTheServerIsKilledAndComesBack(t *testing.T) {
 	servers.Needs(t, "etcd", "etcd-server", "ETCD")
 	dir, address, peers := t.TempDir(), servers.Addr(t), servers.Addr(t)
 	kill := etcdServer(t, dir, address, peers)
-	client, watching, prefix := to(t, address), to(t, address), suite.Name()
+	client, watching, prefix := connect(t, address), connect(t, address), suite.Name()
 	ctx := context.WithoutCancel(t.Context())
 	startLock := func(l *etcd.Lock) <-chan error { return bubble.Aside(func() error { return l.Lock(ctx) }) }
 	holder, waiter := etcd.New(client, prefix, ttl), etcd.New(watching, prefix, ttl) // all goes with the server
@@ -73,7 +74,7 @@ func TestTheServerIsKilledAndComesBack(t *testing.T) {
 	require.Eventually(t, func() bool { return short.Lock(t.Context()) == nil }, 2*time.Minute, time.Millisecond,
 		"on a busy machine a lease may have ended before the key is put")
 	lost := startLock(shortWaiter)
-	isInQueue := func() bool { return testenv.Must(keys(t.Context(), client, prefix))(t) == 3 || len(lost) > 0 }
+	isInQueue := func() bool { return testenv.Must(countKeys(t.Context(), client, prefix))(t) == 3 || len(lost) > 0 }
 	require.Eventually(t, isInQueue, 2*time.Minute, time.Millisecond)
 
 	kill()
@@ -84,15 +85,15 @@ func TestTheServerIsKilledAndComesBack(t *testing.T) {
 	require.Error(t, <-lost, "the waiter has lost its place in the queue, and does not wait on")
 	etcdServer(t, dir, address, peers)
 
-	suite.Try(t, false, etcd.New(to(t, address), prefix, ttl))
+	suite.Try(t, false, etcd.New(connect(t, address), prefix, ttl))
 	require.False(t, bubble.IsClosed(holder.Lost()), "the lock is said to be lost")
 	require.Empty(t, got, "the waiter's Lock has returned")
 	unlock := func(l *etcd.Lock) error {
-		return faults.WhileNoReply(t, etcd.ErrNoReply, func() error { return l.Unlock(t.Context()) })
+		return faults.RetryWhileNoReply(t, etcd.ErrNoReply, func() error { return l.Unlock(t.Context()) })
 	}
 	require.NoError(t, unlock(holder))
 	require.NoError(t, <-got)
 	require.NoError(t, waiter.Unlock(t.Context()))
-	suite.Round(t, etcd.New(to(t, address), prefix+"-short", ttl))
+	suite.Round(t, etcd.New(connect(t, address), prefix+"-short", ttl))
 	require.ErrorIs(t, unlock(short), etcd.ErrNotLocked)
 }

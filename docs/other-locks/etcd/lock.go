@@ -16,13 +16,11 @@
 //
 // Remaining faults:
 //
-//   - A holder that is cut off or paused for longer than its lease writes beside the
-//     next one (bug E1). Token is the fencing token that the resource must compare.
-//   - Lost is closed by a timer of the client, so a client that was paused finds it
-//     closed only when it goes on.
-//   - While no server can be reached, Unlock waits until its ctx ends, and so does
-//     Lock, or until the lease has ended by the client's clock: then it returns
-//     ErrNoReply.
+//   - A holder that is cut off or paused for longer than its lease writes beside the next one (bug E1). Token is the
+//     fencing token that the resource must compare.
+//   - Lost is closed by a timer of the client, so a client that was paused finds it closed only when it goes on.
+//   - While no server can be reached, Unlock waits until its ctx ends, and so does Lock, or until the lease has ended
+//     by the client's clock: then it returns ErrNoReply.
 package etcd
 
 import (
@@ -106,9 +104,7 @@ func (l *Lock) Attempts() int64 { return l.attempts.Load() }
 
 // Lock waits until it holds the lock or ctx ends. If it returns an error it does
 // not hold the lock; the error wraps ctx.Err() if that was the reason.
-func (l *Lock) Lock(ctx context.Context) error {
-	return l.lock(ctx, (*concurrency.Mutex).Lock)
-}
+func (l *Lock) Lock(ctx context.Context) error { return l.lock(ctx, (*concurrency.Mutex).Lock) }
 
 // TryLock takes the lock if nobody holds it. It returns false and no error only if another contender holds the lock.
 func (l *Lock) TryLock(ctx context.Context) (bool, error) {

@@ -1,3 +1,4 @@
+// The suite of all locks on etcd, and the tests of what is special to it.
 package etcd_test
 
 import (
@@ -32,13 +33,13 @@ func server(t testing.TB) string {
 	return addresses
 }
 
-func to(t testing.TB, addresses string, options ...grpc.DialOption) *clientv3.Client {
+func connect(t testing.TB, addresses string, options ...grpc.DialOption) *clientv3.Client {
 	client := testenv.Must(etcd.Connect(t.Context(), strings.Split(addresses, ","), options...))(t)
 	t.Cleanup(func() { client.Close() })
 	return client
 }
 
-func keys(ctx context.Context, client *clientv3.Client, prefix string) (int, error) {
+func countKeys(ctx context.Context, client *clientv3.Client, prefix string) (int, error) {
 	response, err := client.Get(ctx, prefix+"/", clientv3.WithPrefix())
 	if err != nil {
 		return 0, err
@@ -47,9 +48,9 @@ func keys(ctx context.Context, client *clientv3.Client, prefix string) (int, err
 }
 
 func subject(t testing.TB, server string, contender func(t testing.TB, client *clientv3.Client) func(prefix string) suite.Lock) suite.Subject {
-	client := to(t, server)
+	client := connect(t, server)
 	return suite.Subject{
-		Client:       func(t testing.TB, server string) func(string) suite.Lock { return contender(t, to(t, server)) },
+		Client:       func(t testing.TB, server string) func(string) suite.Lock { return contender(t, connect(t, server)) },
 		Server:       server,
 		Fenced:       true,
 		ErrNotLocked: etcd.ErrNotLocked,
@@ -57,7 +58,9 @@ func subject(t testing.TB, server string, contender func(t testing.TB, client *c
 			first := testenv.Must(client.Get(t.Context(), prefix+"/", clientv3.WithFirstCreate()...))(t)
 			testenv.Must(client.Revoke(t.Context(), clientv3.LeaseID(first.Kvs[0].Lease)))(t)
 		},
-		Queued:  func(t testing.TB, prefix string) int { return testenv.Must(keys(t.Context(), client, prefix))(t) - 1 },
+		Queued: func(t testing.TB, prefix string) int {
+			return testenv.Must(countKeys(t.Context(), client, prefix))(t) - 1
+		},
 		CleanUp: etcd.CleanUp,
 		Via: func(t testing.TB, server string) (*proxy.Proxy, string) {
 			address, _, _ := strings.Cut(server, ",")
@@ -65,7 +68,7 @@ func subject(t testing.TB, server string, contender func(t testing.TB, client *c
 			return line, line.Addr()
 		},
 		ErrNoReply: etcd.ErrNoReply, Request: "locktest", Release: "locktest", Waits: true,
-		Left: func(ctx context.Context, prefix string) (int, error) { return keys(ctx, client, prefix) },
+		Left: func(ctx context.Context, prefix string) (int, error) { return countKeys(ctx, client, prefix) },
 	}
 }
 
@@ -96,13 +99,13 @@ func oneSession(t testing.TB, client *clientv3.Client) func(prefix string) suite
 // The key is the prefix and the lease. So all Mutexes of one session have the
 // same key, and each finds that it is the first.
 func TestTenMutexesInOneSessionAreAllInside(t *testing.T) {
-	client := to(t, server(t))
+	client := connect(t, server(t))
 	mutex := oneSession(t, client)
 	prefix := suite.Name()
 	for range 10 {
 		require.NoError(t, mutex(prefix).Lock(t.Context()), "inside, and none of them has unlocked")
 	}
-	require.Equal(t, 1, testenv.Must(keys(t.Context(), client, prefix))(t), "keys")
+	require.Equal(t, 1, testenv.Must(countKeys(t.Context(), client, prefix))(t), "keys")
 
 	name := "one at a time holds it, contenders of one session"
 	require.Contains(t, suite.Verdict(t, subject(t, server(t), oneSession), name), "two holders")
@@ -111,7 +114,7 @@ func TestTenMutexesInOneSessionAreAllInside(t *testing.T) {
 // The keys of the lock x/b begin with those of x, as text. With etcd's own Mutex x
 // waits for the holder of x/b (bug D9).
 func TestALockDoesNotWaitForAnotherWhosePrefixIsLonger(t *testing.T) {
-	client := to(t, server(t))
+	client := connect(t, server(t))
 	x := suite.Name()
 	longer, l := etcd.New(client, x+"/b", ttl), etcd.New(client, x, ttl)
 	require.NoError(t, longer.Lock(t.Context()))
@@ -134,7 +137,7 @@ func TestAFreeLockCostsTwoRequests(t *testing.T) {
 		requests.Add(1)
 		return invoke(ctx, method, req, reply, conn, opts...)
 	}
-	l := etcd.New(to(t, server(t), grpc.WithChainUnaryInterceptor(count)), suite.Name(), ttl)
+	l := etcd.New(connect(t, server(t), grpc.WithChainUnaryInterceptor(count)), suite.Name(), ttl)
 	require.NoError(t, l.Open(t.Context()))
 	before := requests.Load()
 	suite.Round(t, l)

@@ -1,3 +1,4 @@
+// Tests that the pages of these locks have what they promise.
 package exhibit_test
 
 import (

@@ -44,7 +44,7 @@ func Run(t *testing.T, s suite.Subject) {
 		"on a silent line a call ends at its deadline":      context.DeadlineExceeded,
 		"on a silent line a call ends when it is cancelled": context.Canceled,
 	} {
-		t.Run(name, func(t *testing.T) { Open(t, s).Silent(t, why) })
+		t.Run(name, func(t *testing.T) { Open(t, s).RequireSilentCallsEnd(t, why) })
 	}
 }
 
@@ -118,12 +118,12 @@ func (l *Lock) loseServer(t *testing.T) {
 
 	l.Heal()
 	l.requireLeft(t, 1, "the holder's")
-	require.NoError(t, WhileNoReply(t, l.ErrNoReply, func() error { return l.Holder.Unlock(t.Context()) }))
+	require.NoError(t, RetryWhileNoReply(t, l.ErrNoReply, func() error { return l.Holder.Unlock(t.Context()) }))
 	l.requireLeft(t, 0, "after Unlock")
 }
 
-// Silent has each method return soon after its ctx has ended, though no answer comes, with an error that says why.
-func (l *Lock) Silent(t *testing.T, why error) (unlock error) {
+// RequireSilentCallsEnd has each method return soon after its ctx has ended, though no answer comes, with an error that says why.
+func (l *Lock) RequireSilentCallsEnd(t *testing.T, why error) (unlock error) {
 	require.NoError(t, l.Holder.Lock(t.Context()))
 	l.Silence(proxy.ToServer, proxy.ToClient)
 	defer l.Heal()
@@ -135,15 +135,15 @@ func (l *Lock) Silent(t *testing.T, why error) (unlock error) {
 		if why == context.Canceled {
 			time.AfterFunc(soon, cancel)
 		}
-		return Ends(t, ctx, why, name, call)
+		return RequireEnds(t, ctx, why, name, call)
 	}
 	ends("Lock", l.Waiter.Lock)
 	ends("TryLock", func(ctx context.Context) error { return testenv.Err(l.Waiter.TryLock(ctx)) })
 	return ends("Unlock", l.Holder.Unlock)
 }
 
-// Ends checks that a call returns soon after its ctx has ended, though no answer comes, and says why.
-func Ends(t testing.TB, ctx context.Context, why error, what string, call func(context.Context) error) error {
+// RequireEnds checks that a call returns soon after its ctx has ended, though no answer comes, and says why.
+func RequireEnds(t testing.TB, ctx context.Context, why error, what string, call func(context.Context) error) error {
 	t.Helper()
 	returned := make(chan error, 1)
 	go func() { returned <- call(ctx) }()
@@ -157,8 +157,8 @@ func Ends(t testing.TB, ctx context.Context, why error, what string, call func(c
 	}
 }
 
-// WhileNoReply calls what uses a client some of whose connections have broken: each of them costs an error.
-func WhileNoReply(t testing.TB, noReply error, do func() error) error {
+// RetryWhileNoReply calls what uses a client some of whose connections have broken: each of them costs an error.
+func RetryWhileNoReply(t testing.TB, noReply error, do func() error) error {
 	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) { // a poll: no event shows when it works again
 		err := do()
 		if !errors.Is(err, noReply) {

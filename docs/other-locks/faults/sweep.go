@@ -102,7 +102,7 @@ func (l *Lock) play(t *testing.T, f trial) bool {
 		require.ErrorIs(t, l.Holder.Unlock(limit), l.ErrNotLocked, instant)
 	} else if err := l.Holder.Unlock(ctx); err != nil {
 		require.ErrorIs(t, err, why, instant)
-		err = WhileNoReply(t, l.ErrNoReply, func() error { return l.Holder.Unlock(limit) })
+		err = RetryWhileNoReply(t, l.ErrNoReply, func() error { return l.Holder.Unlock(limit) })
 		require.True(t, err == nil || errors.Is(err, l.ErrNotLocked), "%s: %v", instant, err)
 	}
 

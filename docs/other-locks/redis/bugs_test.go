@@ -1,3 +1,4 @@
+// The bugs of the articles' locks on Redis, played on miniredis.
 package redis_test
 
 import (

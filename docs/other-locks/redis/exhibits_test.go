@@ -1,3 +1,4 @@
+// The exhibits about Redis in exhibits.md.
 package redis_test
 
 import (
@@ -23,7 +24,7 @@ import (
 // noeviction, which is the default, it refuses writes instead.
 func TestAnEvictedKeyIsASecondHolder(t *testing.T) {
 	servers.Needs(t, "redis-server", "redis-server", "REDIS")
-	for name, policy := range map[string]string{"O7": "allkeys-lru", "O8": "noeviction"} {
+	for name, policy := range map[string]string{"O7": "allkeys-lru", "O8": "noeviction"} { // exhibits, and what they are about
 		t.Run(policy, func(t *testing.T) {
 			e := exhibit.New(t, name)
 			address, _ := redisServer(t, t.TempDir(), "--maxmemory", "4mb", "--maxmemory-policy", policy)

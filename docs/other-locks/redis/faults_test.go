@@ -1,3 +1,4 @@
+// Tests of what the lock does when the line to Redis breaks, or Redis is killed.
 package redis_test
 
 import (

@@ -3,39 +3,32 @@
 // The idea: SET with NX sets a key only if it does not exist, so the contender whose SET succeeds holds the lock. Four
 // points are easy to get wrong, and each is one line here:
 //
-//   - The key has a time to live (PX), in the same command. With SETNX and
-//     nothing else the key of a holder that crashed stays (bug B3).
-//   - Its value is random, new in each acquisition, and a script deletes the key
-//     only if it has that value: article E's compare-and-delete in Lua. With a bare
-//     DEL a slow holder deletes its successor's key (bug B4).
-//   - A watchdog renews the key while the lock is held, every third of the time
-//     to live, in a script that compares, too. When a renewal finds another value,
-//     or none has succeeded for as long as the key lives, Lost is closed: by the
-//     holder's own clock, whether the server answers or not.
-//   - The client must not send a command again by itself. If the reply to a SET
-//     is lost, a second SET finds the key of the first, and the contender waits for
-//     itself. go-redis does that by default; Connect turns it off. Lock returns an
-//     error that wraps ErrNoReply and removes the key that it may have set.
+//   - The key has a time to live (PX), in the same command. With SETNX and nothing else the key of a holder that
+//     crashed stays (bug B3).
+//   - Its value is random, new in each acquisition, and a script deletes the key only if it has that value: article E's
+//     compare-and-delete in Lua. With a bare DEL a slow holder deletes its successor's key (bug B4).
+//   - A watchdog renews the key while the lock is held, every third of the time to live, in a script that compares,
+//     too. When a renewal finds another value, or none has succeeded for as long as the key lives, Lost is closed: by
+//     the holder's own clock, whether the server answers or not.
+//   - The client must not send a command again by itself. If the reply to a SET is lost, a second SET finds the key of
+//     the first, and the contender waits for itself. go-redis does that by default; Connect turns it off. Lock returns
+//     an error that wraps ErrNoReply and removes the key that it may have set.
 //
 // Cost: 2 commands if the lock is free (SET, the script), and one for each renewal; with N
 // contenders the load grows as N². The article's waiters spin without a pause.
 //
 // Remaining faults:
 //
-//   - A holder that is paused for longer than the key lives writes to the
-//     resource beside the next holder (bugs E1, E2). Compare-and-delete protects
-//     the key and nothing else, and a watchdog is paused with its process.
-//     NewFenced counts the holders beside the key, in a script; the resource must
-//     compare that number.
-//   - Redis answers before the key is on a disk, and before a replica has it. If
-//     the server dies and comes back without the key, or a replica without it
-//     takes over, there are two holders: the test
-//     TestAServerThatForgetsGivesTwoHolders forces it. "appendfsync always"
-//     cures the first, for an fsync each; nothing cures the second (WAIT makes it
-//     rarer).
-//   - The client does not see that ctx is cancelled, so Lock does, and its SET goes on without it,
-//     on a silent line for the client's ReadTimeout of 5 s. What it has set is removed when it has
-//     returned, or expires: until then nobody holds the lock, and all others wait.
+//   - A holder that is paused for longer than the key lives writes to the resource beside the next holder (bugs E1,
+//     E2). Compare-and-delete protects the key and nothing else, and a watchdog is paused with its process. NewFenced
+//     counts the holders beside the key, in a script; the resource must compare that number.
+//   - Redis answers before the key is on a disk, and before a replica has it. If the server dies and comes back without
+//     the key, or a replica without it takes over, there are two holders: the test
+//     TestAServerThatForgetsGivesTwoHolders forces it. "appendfsync always" cures the first, for an fsync each; nothing
+//     cures the second (WAIT makes it rarer).
+//   - The client does not see that ctx is cancelled, so Lock does, and its SET goes on without it, on a silent line for
+//     the client's ReadTimeout of 5 s. What it has set is removed when it has returned, or expires: until then nobody
+//     holds the lock, and all others wait.
 //   - Nobody queues: a waiter can starve.
 //   - The expiry is by the server's clock: if it jumps, keys live shorter or longer.
 package redis

@@ -1,3 +1,4 @@
+// The suite of all locks on Redis, and the tests of its watchdog, its address and its cost.
 package redis_test
 
 import (

@@ -1,3 +1,4 @@
+// Tests of what the lock does when the line to the database breaks.
 package sqlforupdate_test
 
 import (
@@ -39,9 +40,7 @@ func written(t testing.TB, db *database.DB, name string) string {
 	return text.String
 }
 
-func TestNothingIsLeftBehindAtAnyInstant(t *testing.T) {
-	faults.Sweep(t, subject(t, newLock))
-}
+func TestNothingIsLeftBehindAtAnyInstant(t *testing.T) { faults.Sweep(t, subject(t, newLock)) }
 
 // The holder sees the same error whether its COMMIT came and the reply was lost, or the connection broke before, as in
 // the next test: ErrNotLocked, which is certain, and ErrNoReply, so that what it wrote may be there or not.
@@ -87,7 +86,7 @@ func TestTheHolderLosesTheLockWhenTheServerGoesAway(t *testing.T) {
 	require.NoError(t, next.Unlock(t.Context()))
 
 	line.Heal()
-	require.NoError(t, faults.WhileNoReply(t, database.ErrNoReply, func() error { return waiter.Lock(t.Context()) }))
+	require.NoError(t, faults.RetryWhileNoReply(t, database.ErrNoReply, func() error { return waiter.Lock(t.Context()) }))
 	require.NoError(t, waiter.Unlock(t.Context()))
 }
 
@@ -124,7 +123,7 @@ func waiting(t testing.TB, db *database.DB, name string) (n int) {
 
 func TestCallsOnASilentLineEndWithTheirContext(t *testing.T) {
 	l := faults.Open(t, subject(t, newLock))
-	err := l.Silent(t, context.DeadlineExceeded)
+	err := l.RequireSilentCallsEnd(t, context.DeadlineExceeded)
 	require.ErrorIs(t, err, sqlforupdate.ErrNotLocked)
 	require.ErrorIs(t, err, database.ErrNoReply, "its work may have been committed")
 	l.CutOff() // now the server notices, too

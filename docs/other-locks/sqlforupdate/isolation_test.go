@@ -1,3 +1,4 @@
+// The exhibits about isolation in exhibits.md, played on a database.
 package sqlforupdate_test
 
 import (
@@ -59,7 +60,7 @@ type diagramPlay struct {
 // play plays an exhibit as the page has it: each arrow is a statement, with the server's answer to it; one without an
 // answer waits. The names of the rows are the test's own.
 func play(t *testing.T, name string, level sql.IsolationLevel, kinds ...database.Kind) {
-	p := &diagramPlay{T: t, db: databasetest.On(t, 8, kinds...), level: level, own: suite.Name(),
+	p := &diagramPlay{T: t, db: databasetest.OpenOn(t, 8, kinds...), level: level, own: suite.Name(),
 		clients: make(map[string]*sql.Tx), waits: make(map[string]<-chan string)}
 	const columns = "id {name} NOT NULL PRIMARY KEY, value INTEGER NOT NULL"
 	require.NoError(t, p.db.CreateTable(t.Context(), "zklock_exhibit", columns))

@@ -33,22 +33,17 @@
 //
 // Remaining faults:
 //
-//   - Each waiter keeps a connection. If all connections of the pool wait, a
-//     holder that needs a second connection for its work waits for them, and they
-//     for it: a deadlock that no server sees. The holder works on Tx, which is
-//     the connection that it has. TestAPoolFullOfWaitersStopsAHolderThatNeedsAnotherConnection
-//     forces it.
+//   - Each waiter keeps a connection. If all connections of the pool wait, a holder that needs a second connection for
+//     its work waits for them, and they for it: a deadlock that no server sees. The holder works on Tx, which is the
+//     connection that it has. TestAPoolFullOfWaitersStopsAHolderThatNeedsAnotherConnection forces it.
 //   - The order is the server's: neither promises a queue.
-//   - Two locks that two clients take in different order are a deadlock. The
-//     server sees that one, and ends one of the transactions.
-//   - A holder that has lost its connection works on, beside the next one
-//     (bug E1). Writes through Tx are safe: the transaction that was rolled back
-//     takes no more. That is the advantage of this lock over all others here:
-//     guarded data in the same database can be written in the same transaction.
-//     Unlock returns ErrNotLocked.
-//   - A client that hangs, and whose connection stays open, holds the lock
-//     until it goes on; PostgreSQL has idle_in_transaction_session_timeout
-//     for that.
+//   - Two locks that two clients take in different order are a deadlock. The server sees that one, and ends one of the
+//     transactions.
+//   - A holder that has lost its connection works on, beside the next one (bug E1). Writes through Tx are safe: the
+//     transaction that was rolled back takes no more. That is the advantage of this lock over all others here: guarded
+//     data in the same database can be written in the same transaction. Unlock returns ErrNotLocked.
+//   - A client that hangs, and whose connection stays open, holds the lock until it goes on; PostgreSQL has
+//     idle_in_transaction_session_timeout for that.
 package sqlforupdate
 
 import (
@@ -68,6 +63,7 @@ import (
 var ErrNotLocked = errors.New("sqlforupdate: not locked")
 
 const (
+	noWait      = 0
 	waitLimit   = 20 * time.Second // the time that one attempt waits at the server
 	commitLimit = 2 * time.Second  // the time that a COMMIT may take after the end of its ctx
 )
@@ -93,9 +89,7 @@ type Lock struct {
 
 // New returns a contender for the lock of that name. Prepare must have created
 // the table. Each contender keeps a connection of the pool.
-func New(db *database.DB, name string) *Lock {
-	return &Lock{db: db, name: name, limit: waitLimit}
-}
+func New(db *database.DB, name string) *Lock { return &Lock{db: db, name: name, limit: waitLimit} }
 
 // Attempts is the number of times that the contender has asked for the lock.
 func (l *Lock) Attempts() int64 { return l.attempts.Load() }
@@ -123,11 +117,9 @@ func (l *Lock) failed(ctx context.Context, err error) error {
 }
 
 // TryLock takes the lock if nobody holds it. It returns false and no error only if another contender holds the lock.
-func (l *Lock) TryLock(ctx context.Context) (bool, error) {
-	return l.attempt(ctx, 0)
-}
+func (l *Lock) TryLock(ctx context.Context) (bool, error) { return l.attempt(ctx, noWait) }
 
-// attempt begins a transaction that holds the lock. With limit 0 it does not wait.
+// attempt begins a transaction that holds the lock. The limit is that of its wait.
 func (l *Lock) attempt(ctx context.Context, limit time.Duration) (held bool, err error) {
 	l.attempts.Add(1)
 	if l.tx != nil {
@@ -186,7 +178,7 @@ func (l *Lock) begin(ctx context.Context, conn *sql.Conn, limit time.Duration) (
 	}
 	wait := ""
 	switch {
-	case limit == 0:
+	case limit == noWait:
 		wait = " NOWAIT"
 	case l.db.Kind == database.PostgreSQL:
 		l.db.Count(1)

@@ -1,3 +1,4 @@
+// The suite of all locks, and the tests of autocommit, of limits and of what is locked.
 package sqlforupdate_test
 
 import (
@@ -27,7 +28,7 @@ func open(t testing.TB, spec string, conns int) *database.DB {
 
 // withRows opens a database that locks rows.
 func withRows(t testing.TB) *database.DB {
-	return open(t, databasetest.On(t, 0, database.PostgreSQL, database.MariaDB).Spec, 8)
+	return open(t, databasetest.OpenOn(t, 0, database.PostgreSQL, database.MariaDB).Spec, 8)
 }
 
 // endConnection ends the connection of a holder, from another one. On SQLite, which has none, it ends the transaction.

@@ -1,3 +1,4 @@
+// The bug of article B's lock in a table.
 package sqlrow_test
 
 import (

@@ -1,3 +1,4 @@
+// Tests of what the lock does when the line to the database breaks, or a ctx ends.
 package sqlrow_test
 
 import (
@@ -28,7 +29,7 @@ func TestNothingIsLeftBehindAtAnyInstant(t *testing.T) {
 // Another transaction has the row, and commits late. The waiter's insert waits for that, and its ctx ends. Lock does
 // not wait for the commit, and no row is left whose holder has gone.
 func TestAWaiterWhoseCtxEndsLeavesNoRow(t *testing.T) {
-	db := databasetest.On(t, 0, database.PostgreSQL, database.MariaDB)
+	db := databasetest.OpenOn(t, 0, database.PostgreSQL, database.MariaDB)
 	for what, contender := range map[string]func(*database.DB, string, time.Duration) *sqlrow.Lock{
 		"plain": sqlrow.New, "fenced": sqlrow.NewFenced,
 	} {
@@ -36,7 +37,7 @@ func TestAWaiterWhoseCtxEndsLeavesNoRow(t *testing.T) {
 			name := suite.Name()
 			waiter := contender(db, name, longer)
 			require.NoError(t, sqlrow.New(db, name, longer).Lock(t.Context()))
-			databasetest.EndsBehind(t, db, "zklock_row", "DELETE FROM zklock_row WHERE method_name = ?", name, waiter.Lock)
+			databasetest.RequireEnds(t, db, "zklock_row", "DELETE FROM zklock_row WHERE method_name = ?", name, waiter.Lock)
 			suite.Try(t, true, waiter, "a row is left that nobody holds")
 			require.NoError(t, waiter.Unlock(t.Context()))
 		})
@@ -66,7 +67,7 @@ func TestAnUnlockWhoseCtxEndsCanBeAskedAgain(t *testing.T) {
 // in the first one would live for an hour more, and one that was made in the second could be taken for expired by a
 // client of another zone.
 func TestTheDatabasesTimeDoesNotGoBackWhenSummerTimeEnds(t *testing.T) {
-	db := databasetest.On(t, 0, database.MariaDB) // only it computes with local time
+	db := databasetest.OpenOn(t, 0, database.MariaDB) // only it computes with local time
 	conn := testenv.Must(db.Conn(t.Context()))(t)
 	defer conn.Close()
 	const end = 1761440400 // 2025-10-26, 01:00 UTC: in Europe 03:00 becomes 02:00

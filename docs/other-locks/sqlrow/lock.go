@@ -4,44 +4,36 @@
 // deletes the row to release it. The article names four faults of it and four remedies. This lock has three of the
 // remedies:
 //
-//   - "The database is a single point": the article copies two databases to
-//     each other. That gives the lock to two holders, because each database
-//     grants it before it has the other's row; the test
-//     TestTwoDatabasesThatCopyToEachOtherGiveTwoHolders forces it. Not cured
-//     here. The cure is a majority, such as ZooKeeper's.
-//   - "It does not block": Lock inserts in a loop, as the article says, but
-//     pauses after each attempt: 1 ms at first, then twice as long each time up to
-//     64 ms, and each pause is random between half of that and all of it.
-//     Without pauses the waiters keep the database from serving the holder.
-//   - "It has no expiry": the row has one, by the database's clock, so the
-//     clocks of the clients do not matter. The article's timed job deletes the
-//     rows that have expired: Sweep. The waiters run it, each once a second, and
+//   - "The database is a single point": the article copies two databases to each other. That gives the lock to two
+//     holders, because each database grants it before it has the other's row; the test
+//     TestTwoDatabasesThatCopyToEachOtherGiveTwoHolders forces it. Not cured here. The cure is a majority, such as
+//     ZooKeeper's.
+//   - "It does not block": Lock inserts in a loop, as the article says, but pauses after each attempt: 1 ms at first,
+//     then twice as long each time up to 64 ms, and each pause is random between half of that and all of it. Without
+//     pauses the waiters keep the database from serving the holder.
+//   - "It has no expiry": the row has one, by the database's clock, so the clocks of the clients do not matter. The
+//     article's timed job deletes the rows that have expired: Sweep. The waiters run it, each once a second, and
 //     TryLock each time that it finds a row.
-//   - "It is not reentrant": the row names its owner and counts. The article
-//     looks into the database first to see whether the row is its own. This lock
-//     does the same while it acts as the holder: a counter in memory
-//     would not notice the expiry (bug B4).
+//   - "It is not reentrant": the row names its owner and counts. The article looks into the database first to see
+//     whether the row is its own. This lock does the same while it acts as the holder: a counter in memory would not
+//     notice the expiry (bug B4).
 //
 // Cost: 2 statements if the lock is free; with N contenders the load grows as N².
 //
 // Remaining faults:
 //
-//   - Nobody queues: a waiter can starve, and a newcomer, whose pauses are
-//     short, overtakes those that came before. A watch or a queue at the server cures
-//     it: package sqlforupdate, or steps 2 and 3.
-//   - After a release the lock is free until the next attempt, with one waiter
-//     up to 64 ms.
-//   - A holder that works longer than its row lives loses the lock and does not
-//     notice before Unlock. Renewal (package redis has it) makes that rarer, but
-//     only a fencing token that the resource compares makes it harmless
-//     (bug E1): NewFenced has one. The article's id column, auto_increment, is
-//     nearly one: but an insert that is slow gets its id before it gets its row.
-//   - If the reply to an insert is lost, the row is there and the contender has no
-//     reply that says so. Lock returns an error that wraps database.ErrNoReply, and
-//     tries to delete the row by its owner, which is new in each acquisition. So it does
-//     if its ctx ends and the server does not answer that it has ended the insert.
-//     If that fails, too, the row stays until it expires. To insert again would
-//     be to wait for one's own row, as on Redis: TestAClientThatRetriesWaitsForItself.
+//   - Nobody queues: a waiter can starve, and a newcomer, whose pauses are short, overtakes those that came before. A
+//     watch or a queue at the server cures it: package sqlforupdate, or steps 2 and 3.
+//   - After a release the lock is free until the next attempt, with one waiter up to 64 ms.
+//   - A holder that works longer than its row lives loses the lock and does not notice before Unlock. Renewal (package
+//     redis has it) makes that rarer, but only a fencing token that the resource compares makes it harmless (bug E1):
+//     NewFenced has one. The article's id column, auto_increment, is nearly one: but an insert that is slow gets its id
+//     before it gets its row.
+//   - If the reply to an insert is lost, the row is there and the contender has no reply that says so. Lock returns an
+//     error that wraps database.ErrNoReply, and tries to delete the row by its owner, which is new in each acquisition.
+//     So it does if its ctx ends and the server does not answer that it has ended the insert. If that fails, too, the
+//     row stays until it expires. To insert again would be to wait for one's own row, as on Redis:
+//     TestAClientThatRetriesWaitsForItself.
 package sqlrow
 
 import (

@@ -1,3 +1,4 @@
+// The suite of all locks, the faults of article B's lock in a table, and their remedies.
 package sqlrow_test
 
 import (
@@ -99,11 +100,11 @@ func TestATableRefusesTheLateWrite(t *testing.T) {
 	require.NoError(t, b.Unlock(t.Context()))
 }
 
-// An article's lock has the loop around its insert, and remedies.
+// An article's lock is a lock as article B has it, with some of its remedies, which package sqlrow numbers.
 type article struct {
-	hasOwner bool // the fourth; without it anybody deletes
-	expires  bool // the third, and a timed job
-	returns  bool // as without the second: Lock does not wait
+	hasOwner bool // the fourth: the row names its owner; without it anybody deletes the row
+	expires  bool // the third: the row has an expiry, and a timed job deletes it
+	returns  bool // without the second: Lock does not wait
 }
 
 func (a article) lock(db *database.DB, name string) suite.Lock {
@@ -145,9 +146,9 @@ func (a article) lock(db *database.DB, name string) suite.Lock {
 func TestTheArticlesFaultsFailByName(t *testing.T) {
 	const expiry, notLocked = "a holder whose session expires lets the next one in", "returns no error, though the lock is not held"
 	for _, c := range []struct {
-		name           string
+		name           string // of the case in the suite
 		broken, mended func(db *database.DB, name string) suite.Lock
-		words          string
+		fault          string // what the suite says of the broken one
 	}{
 		{expiry, article{hasOwner: true, returns: true}.lock, article{hasOwner: true, expires: true}.lock, "another one holds it"},
 		{expiry, article{hasOwner: true}.lock, article{hasOwner: true, expires: true}.lock, "does not return"},
@@ -162,11 +163,10 @@ func TestTheArticlesFaultsFailByName(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if c.words == "does not return" { // nothing else has to be done within that time
+			if c.fault == "does not return" { // nothing else has to be done within that time
 				suite.Patience(t, 200*time.Millisecond)
 			}
-			words := suite.Verdict(t, subject(t, c.broken), c.name)
-			require.Contains(t, words, c.words)
+			require.Contains(t, suite.Verdict(t, subject(t, c.broken), c.name), c.fault)
 			suite.Patience(t, 2*time.Minute)
 			require.Empty(t, suite.Verdict(t, subject(t, c.mended), c.name))
 		})
@@ -215,7 +215,7 @@ func TestAFreeLockCostsTwoStatements(t *testing.T) {
 	db := open(t, databasetest.Spec(t))
 	name := suite.Name()
 	plain, fenced := sqlrow.New(db, name, longer), sqlrow.NewFenced(db, name+"-fenced", longer)
-	for l, cost := range map[*sqlrow.Lock]int64{plain: 2, fenced: 4 + 1} {
+	for l, cost := range map[*sqlrow.Lock]int64{plain: 2, fenced: 4 + 1} { // the lock is made, and deleted
 		before := db.Statements()
 		suite.Round(t, l)
 		require.Equal(t, cost, db.Statements()-before)

@@ -1,3 +1,4 @@
+// Article B's SQL statements, word for word, on MariaDB.
 package sqlversion_test
 
 import (
@@ -50,7 +51,7 @@ type session struct {
 }
 
 func sessions(t *testing.T, n int) (all []session) {
-	db := databasetest.On(t, 0, database.MariaDB) // the article's statements are for MySQL
+	db := databasetest.OpenOn(t, 0, database.MariaDB) // the article's statements are for MySQL
 	own := fmt.Sprintf("zklock_article_%d", time.Now().UnixNano())
 	testenv.Must(db.Exec(t.Context(), "CREATE DATABASE "+own))(t)
 	t.Cleanup(func() { db.DB.Exec("DROP DATABASE " + own) })
@@ -76,8 +77,11 @@ func (s session) number(query string) (n int) {
 	return n
 }
 
-// refused asserts that a statement fails with a code.
-func (s session) refused(code int, statement string) {
+// Codes of MariaDB's errors.
+const duplicateKey, syntaxError, unknownTable, unknownColumn, lockTimeout = 1062, 1064, 1146, 1054, 1205
+
+// requireRefused asserts that a statement fails with a code.
+func (s session) requireRefused(code int, statement string) {
 	s.t.Helper()
 	err := s.exec(statement)
 	require.Equal(s.t, fmt.Sprint(code), database.Code(err), "%s: %v", statement, err)
@@ -111,22 +115,22 @@ func TestTwoProductsCannotHaveTheSameStock(t *testing.T) {
 	s := sessions(t, 1)[0]
 	require.NoError(t, s.exec(createOptimistic))
 	require.NoError(t, s.exec(insertOptimistic))
-	s.refused(1062, insertOptimistic)
+	s.requireRefused(duplicateKey, insertOptimistic)
 	require.NoError(t, s.exec("INSERT INTO optimistic_lock(resource, version) VALUES(21, 1)"))
-	s.refused(1062, "UPDATE optimistic_lock SET resource = resource -1 WHERE id = 3 OR resource = 21")
+	s.requireRefused(duplicateKey, "UPDATE optimistic_lock SET resource = resource -1 WHERE id = 3 OR resource = 21")
 }
 
 // The statements of the article's first lock: none of them runs.
 func TestTheArticlesRowStatementsAreRefused(t *testing.T) {
 	s := sessions(t, 1)[0]
-	s.refused(1064, createRow) // the last quotation mark is missing
+	s.requireRefused(syntaxError, createRow) // the last quotation mark is missing
 	require.NoError(t, s.exec(createRow+"'"))
-	s.refused(1064, insertRow) // desc is a reserved word
-	s.refused(1146, "insert into myLock(method_name) values ('分布式');")
+	s.requireRefused(syntaxError, insertRow) // desc is a reserved word
+	s.requireRefused(unknownTable, "insert into myLock(method_name) values ('分布式');")
 	require.NoError(t, s.exec("RENAME TABLE fbsLock TO myLock"))
-	s.refused(1064, insertRow)
+	s.requireRefused(syntaxError, insertRow)
 	require.NoError(t, s.exec("insert into myLock(method_name,`desc`) values ('分布式','分布式锁');"))
-	s.refused(1054, deleteRow) // the name is not quoted, so it is a column's
+	s.requireRefused(unknownColumn, deleteRow) // the name is not quoted, so it is a column's
 	require.NoError(t, s.exec("delete from myLock where method_name = '分布式'"))
 	require.Zero(t, s.number("SELECT count(*) FROM myLock"))
 }
@@ -148,7 +152,7 @@ func TestWhatIsCalledATableLockIsALockOnEveryRow(t *testing.T) {
 			require.Eventually(t, locked, 2*time.Minute, 250*time.Millisecond, "%d rows, and the end of the index", rows)
 			require.NoError(t, other.exec("SET SESSION innodb_lock_wait_timeout = 0"))
 			if rows > 1 {
-				other.refused(1205, "UPDATE database_lock SET description = '' WHERE id = 3")
+				other.requireRefused(lockTimeout, "UPDATE database_lock SET description = '' WHERE id = 3")
 			} else {
 				require.NoError(t, other.exec("UPDATE database_lock SET description = '' WHERE id = 3"))
 			}

@@ -1,3 +1,4 @@
+// Tests of what Buy does when the line to the database breaks, or a ctx ends.
 package sqlversion_test
 
 import (
@@ -12,9 +13,9 @@ import (
 
 // Another transaction has the row when the ctx ends in which Buy waits for it: the update is not carried out later.
 func TestAPieceIsNotTakenAfterTheEndOfCtx(t *testing.T) {
-	db := databasetest.On(t, 0, database.PostgreSQL, database.MariaDB)
+	db := databasetest.OpenOn(t, 0, database.PostgreSQL, database.MariaDB)
 	s, id := stock(t, db, 20)
-	databasetest.EndsBehind(t, db, "zklock_version", "UPDATE zklock_version SET resource = resource WHERE id = ?", id, s.Buy)
+	databasetest.RequireEnds(t, db, "zklock_version", "UPDATE zklock_version SET resource = resource WHERE id = ?", id, s.Buy)
 	require.Equal(t, 20, read(t, s).Resource)
 }
 

@@ -11,17 +11,15 @@
 //
 // Remaining faults:
 //
-//   - The work between reading and writing is done for nothing when the attempt
-//     fails, so it must have no other effect, such as a letter that was sent.
+//   - The work between reading and writing is done for nothing when the attempt fails, so it must have no other effect,
+//     such as a letter that was sent.
 //   - Nobody queues: a client can starve. Package sqlforupdate queues.
-//   - If the reply to an update is lost, the client cannot see whether it has sold.
-//     Buy returns an error that wraps database.ErrNoReply and does not try
-//     again: it might sell twice, as TestAfterALostReplyThePieceMayBeTaken shows.
+//   - If the reply to an update is lost, the client cannot see whether it has sold. Buy returns an error that wraps
+//     database.ErrNoReply and does not try again: it might sell twice, as TestAfterALostReplyThePieceMayBeTaken shows.
 //     The cure is a row with the order's own id, inserted in the same transaction.
-//   - The article's updated_at in place of a version: two updates in the same
-//     tick of the clock look like one. A column of whole seconds, the article's
-//     datetime, loses updates; the test
-//     TestATimestampForAVersionLosesUpdates forces it.
+//   - The article's updated_at in place of a version: two updates in the same tick of the clock look like one. A column
+//     of whole seconds, the article's datetime, loses updates; the test TestATimestampForAVersionLosesUpdates forces
+//     it.
 package sqlversion
 
 import (

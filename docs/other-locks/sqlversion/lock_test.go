@@ -1,3 +1,5 @@
+// No case of the suite applies but the two about one at a time: nobody holds anything, so nothing is waited for,
+// released or lost. Those two check for a lock that no addition is lost; these tests check it for a stock.
 package sqlversion_test
 
 import (
@@ -14,9 +16,6 @@ import (
 	"example.com/zklock/docs/other-locks/suite"
 	"example.com/zklock/internal/testenv"
 )
-
-// No case of the suite applies but the two about one at a time: nobody holds anything, so nothing is waited for,
-// released or lost. Those two check for a lock that no addition is lost; these tests check it for a stock.
 
 func stock(t testing.TB, db *database.DB, pieces int) (s *sqlversion.Stock, id string) {
 	require.NoError(t, sqlversion.Prepare(t.Context(), db))

@@ -27,22 +27,22 @@ import (
 // In tests SQLite starts often and does little: the interpreter starts at once, and compiling takes a second.
 func init() {
 	sqlite3.RuntimeConfig = wazero.NewRuntimeConfigInterpreter()
-	happens := func() {
-		if act := parts.Load(); act != nil {
+	callBeforePart := func() {
+		if act := beforePart.Load(); act != nil {
 			(*act)()
 		}
 	}
 	sqlite3.AutoExtension(func(c *sqlite3.Conn) error {
-		c.CommitHook(func() bool { happens(); return true })
+		c.CommitHook(func() bool { callBeforePart(); return true })
 		return c.SetAuthorizer(func(sqlite3.AuthorizerActionCode, string, string, string, string) sqlite3.AuthorizerReturnCode {
-			happens()
+			callBeforePart()
 			return sqlite3.AUTH_OK
 		})
 	})
 }
 
-// parts is called whenever SQLite is about to begin a part of a statement, or to commit.
-var parts atomic.Pointer[func()]
+// beforePart is called whenever SQLite is about to begin a part of a statement, or to commit.
+var beforePart atomic.Pointer[func()]
 
 // Statement is that of a suite's subject; nil unless the spec is SQLite's.
 func Statement(spec string) func(n int, act func()) (came func() bool) {
@@ -56,7 +56,7 @@ func Statement(spec string) func(n int, act func()) (came func() bool) {
 				act()
 			}
 		}
-		parts.Store(&statement)
+		beforePart.Store(&statement)
 		return func() bool { return int(begun.Load()) >= n }
 	}
 }
@@ -79,8 +79,8 @@ func Open(t testing.TB, spec string, conns int) *database.DB {
 	return db
 }
 
-// On opens the database that SQL names, and skips a test that is about others.
-func On(t testing.TB, conns int, kinds ...database.Kind) *database.DB {
+// OpenOn opens the database that SQL names, and skips a test that is about others.
+func OpenOn(t testing.TB, conns int, kinds ...database.Kind) *database.DB {
 	db := Open(t, Spec(t), conns)
 	if !slices.Contains(kinds, db.Kind) {
 		t.Skipf("it is about %v: SQL=postgres://… (Debian: postgresql) or mysql://… (mariadb-server)", kinds)
@@ -136,15 +136,15 @@ func Bouncer(t testing.TB) string {
 	return u.String()
 }
 
-// EndsBehind lets the ctx of a call end while it waits for the row of that name, which another transaction changes.
+// RequireEnds lets the ctx of a call end while it waits for the row of that name, which another transaction changes.
 // Then that one commits, and the server has carried out all that it was sent.
-func EndsBehind(t testing.TB, db *database.DB, table, change, name string, call func(ctx context.Context) error) {
+func RequireEnds(t testing.TB, db *database.DB, table, change, name string, call func(ctx context.Context) error) {
 	t.Helper()
 	late := testenv.Must(db.BeginTx(t.Context(), nil))(t)
 	_ = testenv.Must(late.Exec(db.Bind(change), name))(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	faults.Ends(t, ctx, context.DeadlineExceeded, "a waiter", call)
+	faults.RequireEnds(t, ctx, context.DeadlineExceeded, "a waiter", call)
 	require.NoError(t, late.Commit())
 	over := func() bool { return Running(t, db, "%"+table+"%", false) == 0 }
 	require.Eventually(t, over, 2*time.Minute, 10*time.Millisecond)
