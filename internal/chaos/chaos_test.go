@@ -76,7 +76,7 @@ type clientProcess struct {
 func newChaos(t *testing.T, seed uint64, config clientConfig, addresses [processes][]string) *chaos {
 	root := "/chaos-" + strconv.FormatUint(seed, 36) + "-" + strconv.FormatInt(now(), 36)
 	c := &chaos{T: t, seed: seed, sessions: len(config.Ordinary), root: root}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), leeway)
 	defer cancel()
 	c.admin = testenv.Must(zkconn.Connect(ctx, config.Zoo, 40*time.Second))(t)
 	t.Cleanup(c.admin.Close)
@@ -370,7 +370,7 @@ func (c *chaos) checkRegister(path string, problem func(string, ...any)) {
 			data, _, err = c.admin.Get(c.root + "/register-" + path)
 		}
 		return err == nil
-	}, 5*time.Minute, 100*time.Millisecond)
+	}, leeway, 100*time.Millisecond)
 	var r register
 	require.NoError(c, json.Unmarshal(data, &r))
 	c.Logf("register %s: %d writes", path, r.Count)

@@ -148,6 +148,7 @@ func (p *process) run() error {
 	return nil
 }
 
+// connect opens a session with a Mutex for each path.
 func (p *process) connect(ctx context.Context, ordinary bool) (*clientSession, error) {
 	s := &clientSession{tap: new(wiretap.Tap)}
 	dial := s.tap.Dialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
@@ -157,7 +158,7 @@ func (p *process) connect(ctx context.Context, ordinary bool) (*clientSession, e
 		s.dialed = nc
 		return nc, err
 	})
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, leeway)
 	defer cancel()
 	var err error
 	options := []zklock.Option{zklock.WithCaching(p.Caching)}

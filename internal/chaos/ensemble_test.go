@@ -140,9 +140,10 @@ func newPairs(t *testing.T, holders, contenders *docker.Node, ordinary bool) (pa
 	return pairs
 }
 
+// newPair returns a pair whose holder has the lock, and whose contender has called Lock.
 func newPair(t *testing.T, holders, contenders *docker.Node, ordinary bool) *pair {
 	p := &pair{path: "/cut-" + crand.Text(), lost: make(chan struct{}), entered: make(chan struct{})}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), leeway)
 	p.stop = cancel
 	options := []zklock.Option{zklock.WithSessionTimeout(sessionTimeout)}
 	if *cutCaching {
@@ -173,7 +174,7 @@ func newPair(t *testing.T, holders, contenders *docker.Node, ordinary bool) *pai
 
 // contenderWaits returns true as soon as the contender waits for the holder, or false if the lock is lost before.
 func (p *pair) contenderWaits(t *testing.T) bool {
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), leeway)
 	defer cancel()
 	for !bubble.IsClosed(p.lost) {
 		list, err := p.queue.Participants(ctx)
@@ -393,7 +394,7 @@ func leaderAndFollowers(t *testing.T, zoo *docker.Servers) (nodes []*docker.Node
 		leader, err := zoo.Leader(t.Context())
 		nodes = []*docker.Node{leader}
 		return err == nil
-	}, 5*time.Minute, 100*time.Millisecond)
+	}, leeway, 100*time.Millisecond)
 	for _, n := range zoo.Nodes() {
 		if n != nodes[0] {
 			nodes = append(nodes, n)

@@ -13,6 +13,7 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
+// A Benchmark tries each lock, and then runs it with each load: see Run.
 type Benchmark struct {
 	Players   []Player
 	Loads     []Load
@@ -105,6 +106,7 @@ func (b *Benchmark) play(ctx context.Context, j Job) error {
 	return i18n.Errorf("%s with %s on %s: %w", name, j.Text(), r.Server, err)
 }
 
+// newResult is the row of a job that has not run yet.
 func (b *Benchmark) newResult(j Job) report.Run {
 	l, server := j.Lock(), j.Server()
 	r := report.Run{

@@ -62,6 +62,7 @@ type outcome struct {
 	err       error
 }
 
+// Run plays the trial. Its error says what is wrong with the lock.
 func (t *Trial) Run(ctx context.Context) error {
 	t.ctx, t.outcomes, t.fault = ctx, make(chan outcome, TrialContenders), cameInText
 	t.start(t.ctx, Holder)
@@ -107,7 +108,12 @@ func (t *Trial) Run(ctx context.Context) error {
 			return err
 		}
 	}
-	for contender := Holder; ; { // the holder unlocks, and then each of the others that gets the lock
+	return t.unlockInTurn()
+}
+
+// unlockInTurn has the holder unlock, and then each of the others that gets the lock.
+func (t *Trial) unlockInTurn() error {
+	for contender := Holder; ; {
 		t.held = false
 		err := Guarded("Unlock", func() error { return t.Contenders[contender].Unlock(t.ctx) })
 		if err != nil || t.waiting == 0 {

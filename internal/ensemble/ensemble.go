@@ -303,6 +303,7 @@ func (e *Ensemble) EndSession(tap *wiretap.Tap, session int64) (zxid int64, err 
 	return 0, fmt.Errorf("end session %#x: %w", session, joined(errs))
 }
 
+// endSession asks one server to end a session: it takes the session over, and closes it.
 func (e *Ensemble) endSession(server string, session int64, password []byte, patience time.Duration) (zxid int64, err error) {
 	nc, err := e.dial("tcp", server, patience)
 	if err != nil {

@@ -86,7 +86,7 @@ func TestPlaysRunOneAfterTheOther(t *testing.T) {
 	require.Len(t, slices.Compact(chosen), 2, "a play, and then the other")
 }
 
-// TestAClientIsAsTheLibraryMakesIt compares a client of player.Connect with one of zk.Connect, field by field.
+// player.Connect makes a zk.Conn by itself, to save time. Each field of it is what zk.Connect puts there.
 func TestAClientIsAsTheLibraryMakesIt(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		over := make(chan struct{})

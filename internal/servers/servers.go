@@ -255,6 +255,7 @@ func Begin(ctx context.Context, names ...string) (s *Started, err error) {
 	return s, nil
 }
 
+// begin starts one server, in a folder of its own, as the user that it needs.
 func (s *Started) begin(ctx context.Context, name string) error {
 	k, ok := kinds[name]
 	if !ok {

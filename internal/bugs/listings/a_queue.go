@@ -16,8 +16,7 @@ import (
 type zkClientLock struct {
 	lockPath string
 	client   zkClient
-	// Not volatile in the article, though the watcher's thread reads it: Java orders none of the
-	// accesses. Here they are ordered, so that the schedule alone decides what a thread reads.
+	// Not volatile in the article. Here the accesses are ordered, so that the schedule alone decides what a thread reads.
 	countDownLatch atomic.Pointer[java.CountDownLatch]
 	beforePath     string
 	currentPath    string

@@ -7,7 +7,7 @@ import (
 	"example.com/zklock/internal/explore/player"
 )
 
-// The bugs of article A's two listings. The locks and worlds with a name, such as bare and oneFault, are in worlds.go.
+// The bugs of article A's two listings: see Bug in scenes.go. Locks and worlds with a name, such as bare: worlds.go.
 var articleA = []Bug{
 	{
 		// The article's lock tries without end. Ours returns the error, as it should.

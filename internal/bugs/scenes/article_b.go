@@ -5,7 +5,7 @@ import (
 	"example.com/zklock/internal/explore/player"
 )
 
-// The bugs of article B: a lock on ZooKeeper, one in a database, and two in Redis. What has a name is in worlds.go.
+// The bugs of article B: a lock on ZooKeeper, one in a database, and two in Redis. See Bug in scenes.go.
 var articleB = []Bug{
 	{
 		ID: "B1", Step: step3, Cure: predecessor,

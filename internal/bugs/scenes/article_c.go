@@ -5,7 +5,7 @@ import (
 	"example.com/zklock/internal/explore/player"
 )
 
-// The bugs of article C's lock. What has a name, such as queue, is in worlds.go.
+// The bugs of article C's lock: see Bug in scenes.go. Locks with a name, such as queue, are in worlds.go.
 var articleC = []Bug{
 	{
 		ID: "C1", Step: step4, Cure: reentrant,

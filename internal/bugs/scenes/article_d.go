@@ -10,7 +10,7 @@ import (
 )
 
 // The bugs of article D's three versions: D1 to D5 of the first, D6 to D10 of the second, and the others of the third.
-// The locks and worlds with a name, such as queue, deep and oneFault, are in worlds.go.
+// See Bug in scenes.go. The locks and worlds with a name, such as queue, deep and oneFault, are in worlds.go.
 var articleD = []Bug{
 	{
 		ID: "D1", Step: step3, Cure: predecessor,
@@ -23,14 +23,14 @@ var articleD = []Bug{
 	{
 		ID: "D2", Step: step3, Cure: predecessor,
 		Title:   "a notify that comes before the wait is lost",
-		Listing: listings.NewZkLock, Kinds: []player.Kind{player.Hang}, Like: func(tr *player.Trace) bool { return !watchedGone(tr) },
-		World: player.World{Lock: queue},
+		Listing: listings.NewZkLock, World: player.World{Lock: queue}, Kinds: []player.Kind{player.Hang},
+		Like: func(tr *player.Trace) bool { return !watchedGone(tr) },
 	},
 	{
 		ID: "D3", Step: step3, Cure: predecessor,
 		Title:   "a waiter that is woken does not read the list again",
-		Listing: listings.NewZkLock, Kinds: []player.Kind{player.TwoHolders, player.Overtaken, player.NodeMissing}, Search: atRandom,
-		World: oneFaultAmong(3, queue, player.Expire),
+		Listing: listings.NewZkLock, World: oneFaultAmong(3, queue, player.Expire), Search: atRandom,
+		Kinds: []player.Kind{player.TwoHolders, player.Overtaken, player.NodeMissing},
 		Level: Level{Route: route("A: request,A: request,A: request,B: request,B: request,B: request,B: request,gap D2: " +
 			"go on,C: request,C: request,C: request,C: request,gap D2: go on,B: expire")},
 	},
@@ -52,14 +52,14 @@ var articleD = []Bug{
 	{
 		ID: "D6", Step: step3, Cure: predecessor,
 		Title:   "a waiter that is woken queues again, behind its own node",
-		Listing: listings.NewDistributedLock, Kinds: []player.Kind{player.Failure, player.NodeLeft},
-		World: player.World{Lock: deep},
+		Listing: listings.NewDistributedLock, World: player.World{Lock: deep},
+		Kinds: []player.Kind{player.Failure, player.NodeLeft},
 	},
 	{
 		ID: "D7", Step: step3, Cure: predecessor,
 		Title:   "the node before is gone: the waiter takes the lock",
-		Listing: listings.NewDistributedLock, Kinds: []player.Kind{player.TwoHolders}, Search: atRandom,
-		World: oneFaultAmong(3, deep, player.Expire),
+		Listing: listings.NewDistributedLock, World: oneFaultAmong(3, deep, player.Expire), Search: atRandom,
+		Kinds: []player.Kind{player.TwoHolders},
 		Level: Level{Route: route("A: request,A: request,B: request,C: request,C: request,B: expire,B: reconnect,B: reconnect,C: request")},
 	},
 	{

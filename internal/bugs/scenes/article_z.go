@@ -13,18 +13,18 @@ import (
 // Z is not an article. These are two ways that are often proposed to guard writes to ZooKeeper; neither is enough.
 var articleZ = []Bug{
 	{
-		ID: "Z1", Step: zklockFolder, Cure: late(byGuard).under(complete),
+		ID: "Z1", Step: zklockFolder, Cure: lateStock(byGuard).protectedBy(complete),
 		Title: "a check of the holder's node lets a late write pass",
-		World: player.World{Lock: late(byNode).under(complete), Shared: true},
+		World: player.World{Lock: lateStock(byNode).protectedBy(complete), Shared: true},
 		Kinds: []player.Kind{player.LostAddition}, Goal: lostAddition,
 		Substitute: "The lock is zklock, and A and B are goroutines of one process. " +
 			"Each holder reads a number from /stock, and writes it back with one added, in a transaction that checks " +
 			"that the holder's node exists. A has a goroutine write, and unlocks without waiting for it.",
 	},
 	{
-		ID: "Z2", Step: zklockFolder, Cure: late(byGuard).under(complete),
+		ID: "Z2", Step: zklockFolder, Cure: lateStock(byGuard).protectedBy(complete),
 		Title: "the version of a node that was made again is the same",
-		World: player.World{Lock: late(byVersion).under(complete)},
+		World: player.World{Lock: lateStock(byVersion).protectedBy(complete)},
 		Kinds: []player.Kind{player.LostAddition}, Search: atRandom, Goal: lostAddition,
 		Substitute: "The lock is zklock, in two processes. Each holder makes the node /guard, writes its token there, " +
 			"and deletes the node before it unlocks. It reads a number from /stock, and writes it back with one added, in a " +
@@ -32,8 +32,8 @@ var articleZ = []Bug{
 	},
 }
 
-// late returns a stock whose holders guard their writes. A has a goroutine write, and unlocks without waiting for it.
-func late(guard func(l *zklock.Lease) listings.Guarded) *stock { return &stock{guard: guard} }
+// lateStock returns a stock whose holders guard their writes. A has a goroutine write, and does not wait for it.
+func lateStock(guard func(l *zklock.Lease) listings.Guarded) *stock { return &stock{guard: guard} }
 
 func byNode(*zklock.Lease) listings.Guarded    { return new(listings.ByNode) }
 func byVersion(*zklock.Lease) listings.Guarded { return new(listings.ByVersion) }

@@ -31,10 +31,8 @@ type Bug struct {
 	Step  string         // the folder of the step whose idea the bug breaks
 	Title Text           // the heading in docs/bugs.md, without the ID
 	Cure  player.Subject // the lock that cures the bug: that of a step, or zklock
-	// Kinds are the violations that show the bug. The first one is its kind on all pages. Goal says in words what a
-	// person who plays the scheduler is to reach; the default is that of the first kind.
-	Kinds []player.Kind
-	Goal  Text
+	Kinds []player.Kind  // the violations that show the bug; the first one is its kind on all pages
+	Goal  Text           // what a person who plays the scheduler is to reach; the default is that of the first kind
 
 	// NoScene says why the lab cannot show the bug, which has none of the fields below, but a test in docs/other-locks.
 	NoScene *NoScene
@@ -49,11 +47,9 @@ type Bug struct {
 	// Like, if it is not nil, is true of a trace that shows this bug, and not another one with the same violation.
 	Like   func(tr *player.Trace) bool
 	Search explore.Search // finds the bug in World; the default is to go through the schedules, up to 5000
-	// Level has the texts of the game, and Stops are the story: six to ten instants of the film of the scene's
-	// schedule, or of Play. Both are read from texts/ID.json: an entry has at most a Level.Route.
-	Level Level
-	Stops []Stop
-	Play  *Play
+	Level  Level          // the texts of the game, read from texts/ID.json; an entry has at most its Route
+	Stops  []Stop         // the story: six to ten instants of the film of the schedule, or of Play, read from there, too
+	Play   *Play
 }
 
 // A NoScene is the reason for which a bug has no scene.
@@ -94,6 +90,7 @@ var (
 	WithScene = slices.DeleteFunc(slices.Clone(Bugs), func(b Bug) bool { return b.World.Lock.Open == nil })
 )
 
+// catalogue puts the bugs into their order, and sets what their entries leave out.
 func catalogue(articles ...[]Bug) []Bug {
 	all := slices.Concat(articles...)
 	slices.SortFunc(all, func(a, b Bug) int {

@@ -34,8 +34,8 @@ var lostAddition = Text("Let two holders add one each to /stock, and make one ad
 
 var errStale = errors.New("scenes: the stock has seen a higher token")
 
-// under returns the subject's lock as one that protects the stock: each holder adds one to it.
-func (s *stock) under(subject player.Subject) player.Subject {
+// protectedBy returns the subject's lock as one that protects the stock: each holder adds one to it.
+func (s *stock) protectedBy(subject player.Subject) player.Subject {
 	subject.Path = "/stock/lock"
 	subject.Requests, subject.Events = nil, nil // those about the stock come on top
 	subject.Check = s.lost
@@ -47,7 +47,7 @@ func (s *stock) under(subject player.Subject) player.Subject {
 		return func() {}
 	}
 	return subject.Wrapped(func(l player.Lock, conn *zk.Conn, at, name string) player.Lock {
-		a := adder{stock: s, conn: conn, path: path.Dir(at), lock: l, late: s.guard != nil && name == "A"}
+		a := adder{stock: s, conn: conn, path: path.Dir(at), lock: l, writesLate: s.guard != nil && name == "A"}
 		if leased, ok := l.(player.Leased); ok {
 			return &adderWithToken{adder: a, Leased: leased}
 		}
@@ -128,11 +128,11 @@ func writeStock(conn *zk.Conn, at string, number int, token int64, version int32
 
 // An adder is a contender that adds one to the stock while it holds the lock.
 type adder struct {
-	stock *stock
-	conn  *zk.Conn
-	path  string // of the stock
-	lock  player.Lock
-	late  bool // Unlock has a goroutine write, and does not wait for it
+	stock      *stock
+	conn       *zk.Conn
+	path       string // of the stock
+	lock       player.Lock
+	writesLate bool // Unlock has a goroutine write, and does not wait for it
 
 	guard  listings.Guarded // of this hold; nil: there is none
 	holds  bool
@@ -179,8 +179,8 @@ func (a *adder) Unlock(ctx context.Context) error {
 		}
 		return a.stock.write(a.conn, a.path, token, number) == nil
 	}
-	wrote := !a.late && write()
-	if a.late {
+	wrote := !a.writesLate && write()
+	if a.writesLate {
 		go func() {
 			a.stock.gap("A's write")
 			if write() {

@@ -62,6 +62,10 @@ var contenders = i18n.Text("N contenders")
 // milli is a time in ms, which an axis can show: a logarithm has no 0.
 func milli(d time.Duration) float64 { return max(float64(d)/1e6, 0.01) }
 
+// The widths of the lines of a chart: of the measured times, of article A's, and of the prediction behind the others.
+const lineWidth, articleWidth, predictedWidth = 1.6, 0.6, 7
+
+// elapsedChart has the median times of the locks, with bars from the fastest to the slowest, and article A's times.
 func elapsedChart(groups []Group, l i18n.Language) Chart {
 	c := Chart{
 		Name: "elapsed",
@@ -70,8 +74,8 @@ func elapsedChart(groups []Group, l i18n.Language) Chart {
 	}
 	names := lineNames(groups)
 	for _, name := range names {
-		mine := chartLine{name: name, look: lookOf(name, names), width: 1.6, glyph: "dot"}
-		article := chartLine{name: name + i18n.Text(", article A").In(l), look: mine.look, width: 0.6, glyph: "square"}
+		mine := chartLine{name: name, look: lookOf(name, names), width: lineWidth, glyph: "dot"}
+		article := chartLine{name: name + i18n.Text(", article A").In(l), look: mine.look, width: articleWidth, glyph: "square"}
 		times := make(map[int]time.Duration)
 		for _, g := range groups {
 			if g.name() != name {
@@ -92,6 +96,7 @@ func elapsedChart(groups []Group, l i18n.Language) Chart {
 	return c
 }
 
+// requestsChart has the requests per acquisition: the measured ones as rings, and behind them the prediction.
 func requestsChart(groups []Group, l i18n.Language) Chart {
 	c := Chart{
 		Name: "requests",
@@ -101,8 +106,8 @@ func requestsChart(groups []Group, l i18n.Language) Chart {
 	names := lineNames(groups)
 	for i, name := range names {
 		radius := max(2, float64(min(2+len(names), 7))-1.5*float64(i)) // rings at one point lie inside each other
-		measured := chartLine{name: name, look: lookOf(name, names), width: 1.6, glyph: "ring", radius: radius}
-		predicted := chartLine{look: measured.look, width: 7, faint: true}
+		measured := chartLine{name: name, look: lookOf(name, names), width: lineWidth, glyph: "ring", radius: radius}
+		predicted := chartLine{look: measured.look, width: predictedWidth, faint: true}
 		predicted.dashes = ""
 		for _, g := range groups {
 			if g.name() != name || g.cold {
@@ -121,6 +126,7 @@ func requestsChart(groups []Group, l i18n.Language) Chart {
 	return c
 }
 
+// waitsChart has, for n contenders, the share of them that has waited no longer than a time.
 func waitsChart(groups []Group, n int, l i18n.Language) Chart {
 	c := Chart{
 		Name: "waits-" + strconv.Itoa(n), Wait: n,
@@ -136,7 +142,7 @@ func waitsChart(groups []Group, n int, l i18n.Language) Chart {
 			waits = append(waits, r.Waits...)
 		}
 		slices.Sort(waits)
-		mine := chartLine{name: g.name(), look: lookOf(g.name(), lineNames(groups)), width: 1.6}
+		mine := chartLine{name: g.name(), look: lookOf(g.name(), lineNames(groups)), width: lineWidth}
 		for i := range waitSteps + 1 {
 			q := float64(i) / waitSteps
 			mine.points = append(mine.points, point{x: milli(quantile(waits, q)), y: q})

@@ -44,26 +44,13 @@ func overtakings(turns []Turn) (mean float64, most int) {
 	}
 	byArrival := slices.Clone(turns)
 	slices.SortStableFunc(byArrival, func(a, b Turn) int { return cmp.Compare(a.Arrived, b.Arrived) })
-	order := make([]int, len(turns)) // the indexes in byArrival, in the order of service
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(byArrival[a].Place, byArrival[b].Place) })
-	rank := make([]int, len(turns)) // in the order of service, by the order of arrival
-	for r, i := range order {
-		rank[i] = r
-	}
-	// From the last to arrive to the first: how many of those seen were served earlier. A Fenwick tree counts many fast.
-	tree := make([]int, len(turns)+1)
+
+	var places []int // of the contenders that arrived later, the highest first
 	sum := 0
-	for i := len(rank) - 1; i >= 0; i-- {
-		overtaken := 0
-		for k := rank[i]; k > 0; k &= k - 1 {
-			overtaken += tree[k]
-		}
-		for k := rank[i] + 1; k < len(tree); k += k & -k {
-			tree[k]++
-		}
+	for _, t := range slices.Backward(byArrival) {
+		i, _ := slices.BinarySearchFunc(places, t.Place, func(a, b int) int { return cmp.Compare(b, a) })
+		overtaken := len(places) - i // the places from i on are lower: they were served earlier
+		places = slices.Insert(places, i, t.Place)
 		sum += overtaken
 		most = max(most, overtaken)
 	}

@@ -78,13 +78,13 @@ func TestPointsAreDrawnWhereTheyBelong(t *testing.T) {
 }
 
 func TestALongCellTakesTheRoomOfTheMissingCells(t *testing.T) {
-	tbl := table{Header: []string{"lock", "N", "count", "elapsed", "ratio"}}
-	tbl.add(plain, "naive", "5", "5", "10 ms", "1.0x")
-	tbl.add(yellow, "herd", "1000", "stopped", "9.0x")
-	tbl.add(plain)
-	tbl.add(yellow, "curator", "5", "cannot run: it is a long story", "-")
+	made := table{Header: []string{"lock", "N", "count", "elapsed", "ratio"}}
+	made.add(plain, "naive", "5", "5", "10 ms", "1.0x")
+	made.add(yellow, "herd", "1000", "stopped", "9.0x")
+	made.add(plain)
+	made.add(yellow, "curator", "5", "cannot run: it is a long story", "-")
 	var out bytes.Buffer
-	tbl.print(&out, 0)
+	made.print(&out, 0)
 	require.Equal(t, ""+
 		"lock        N  count  elapsed  ratio\n"+
 		"naive       5      5    10 ms   1.0x\n"+
@@ -115,16 +115,16 @@ func TestLabelsBelowTheAxisDoNotRunIntoEachOther(t *testing.T) {
 
 // The table leaves out the article's columns where the terminal is too narrow for them, and says so.
 func TestTheTableFitsTheTerminal(t *testing.T) {
-	var rs []Run
+	var runs []Run
 	for name, about := range steps {
 		for _, n := range []int{100, 1000} {
-			rs = append(rs, Run{Lock: name, Goroutines: n, Count: n, Elapsed: 14 * time.Second, Requests: int64(n * n),
+			runs = append(runs, Run{Lock: name, Goroutines: n, Count: n, Elapsed: 14 * time.Second, Requests: int64(n * n),
 				Status: StatusOK, About: about})
 		}
 	}
-	rs = append(rs, Run{Lock: "mine", Goroutines: 1000, Status: StatusNotRun, Error: "not run: predecessor with 100 failed"})
+	runs = append(runs, Run{Lock: "mine", Goroutines: 1000, Status: StatusNotRun, Error: "not run: predecessor with 100 failed"})
 	var full bytes.Buffer
-	all := mainTable(rs, firstTable, i18n.English)
+	all := mainTable(runs, firstTable, i18n.English)
 	all.print(&full, 0)
 	needed := strings.IndexByte(full.String(), '\n')
 	require.Greater(t, needed, 80)
@@ -136,7 +136,7 @@ func TestTheTableFitsTheTerminal(t *testing.T) {
 		{width: needed - 1}, {width: 80},
 	} {
 		var out bytes.Buffer
-		PrintTable(&out, rs, tc.width, i18n.English)
+		PrintTable(&out, runs, tc.width, i18n.English)
 		require.Equal(t, tc.article, strings.Contains(out.String(), "A vs naive"), "%d columns", tc.width)
 		require.Contains(t, out.String(), "article A")
 		require.Contains(t, out.String(), "events/acq")
@@ -149,8 +149,8 @@ func TestTheTableFitsTheTerminal(t *testing.T) {
 		require.Regexp(t, `(?m)^mine +1000 +not run: predecessor with 100 failed`, out.String())
 	}
 	var out bytes.Buffer // the tables of -explain have no columns to spare, but gaps
-	PrintTimes(&out, rs, 80, i18n.English)
-	PrintWire(&out, rs, 80, i18n.English)
+	PrintTimes(&out, runs, 80, i18n.English)
+	PrintWire(&out, runs, 80, i18n.English)
 	for line := range strings.Lines(out.String()) {
 		require.LessOrEqual(t, len(strings.TrimSuffix(line, "\n")), 80, "%q", line)
 	}
@@ -159,13 +159,13 @@ func TestTheTableFitsTheTerminal(t *testing.T) {
 func TestNoTwoColumnsHaveOneName(t *testing.T) {
 	en, zh := i18n.English, i18n.Chinese
 	several := []Run{{Processes: 2}}
-	for _, tbl := range []table{
+	for _, made := range []table{
 		mainTable(nil, firstTable, en), mainTable(nil, secondTable, zh), mainTable(several, firstTable, zh),
 		timesTable(nil, zh), wireTable(nil, zh),
 	} {
-		names := slices.Clone(tbl.Header)
+		names := slices.Clone(made.Header)
 		slices.Sort(names)
-		require.Len(t, slices.Compact(names), len(tbl.Header), "%q", tbl.Header)
+		require.Len(t, slices.Compact(names), len(made.Header), "%q", made.Header)
 	}
 }
 

@@ -91,14 +91,14 @@ func (g *group) meet() (run string, err error) {
 			return "", err
 		}
 		var waits i18n.Text
-		if g.me.LineUp, waits, err = choose(g.me, g.look(names), g.Processes); err != nil {
+		if g.me.LineUp, waits, err = chooseLineUp(g.me, g.processes(names), g.Processes); err != nil {
 			return "", err
 		}
 		if g.me.LineUp != nil {
-			return g.lineUp()
+			return g.beginRun()
 		}
 		g.Say(waits)
-		if err := g.await(changed); err != nil {
+		if err := g.awaitChange(changed); err != nil {
 			return "", err
 		}
 	}
@@ -109,8 +109,8 @@ func (g *group) data() []byte {
 	return data
 }
 
-// look reads the nodes of the processes, in the order in which they came.
-func (g *group) look(names []string) (here []process) {
+// processes reads the nodes of the processes, in the order in which they came.
+func (g *group) processes(names []string) (here []process) {
 	for _, name := range names {
 		p := process{node: name}
 		if data, _, err := g.admin.Get(g.parent + "/" + name); err == nil && json.Unmarshal(data, &p) == nil {
@@ -121,9 +121,9 @@ func (g *group) look(names []string) (here []process) {
 	return here
 }
 
-// choose returns the line-up of count processes that this one is in or, if there is none yet, what it waits for. here
+// chooseLineUp returns the line-up of count processes that this one is in or, if there is none yet, what it waits for. here
 // are all processes, in the order in which they came.
-func choose(me process, here []process, count int) (lineUp []string, waits i18n.Text, err error) {
+func chooseLineUp(me process, here []process, count int) (lineUp []string, waits i18n.Text, err error) {
 	underWay := i18n.Text("a run of other processes is under way, waiting for its end")
 	for _, p := range here {
 		if slices.Contains(p.LineUp, me.node) {
@@ -152,8 +152,8 @@ func choose(me process, here []process, count int) (lineUp []string, waits i18n.
 	return lineUp, waits, nil
 }
 
-// lineUp makes the node to work under, writes the line-up into this process's node, and watches the others.
-func (g *group) lineUp() (run string, err error) {
+// beginRun makes the node to work under, writes the line-up into this process's node, and watches the others.
+func (g *group) beginRun() (run string, err error) {
 	first := g.me.LineUp[0]
 	run = "run-" + process{node: first}.number()
 	names, _, err := g.admin.Children(g.parent)
@@ -171,17 +171,17 @@ func (g *group) lineUp() (run string, err error) {
 		return "", err
 	}
 	for _, node := range g.me.LineUp {
-		go g.watch(node)
+		go g.watchMember(node)
 	}
 	return run, nil
 }
 
-// watch ends the line-up when the process of a node leaves it.
-func (g *group) watch(node string) {
+// watchMember ends the line-up when the process of a node leaves it.
+func (g *group) watchMember(node string) {
 	for {
 		there, _, changed, err := g.admin.ExistsW(g.parent + "/" + node)
 		if err == nil && there {
-			err = g.await(changed)
+			err = g.awaitChange(changed)
 		} else if err == nil {
 			err = i18n.Errorf("%s has gone: it has failed or was ended, as its own terminal says, or has lost its connection to ZooKeeper", node)
 		}
@@ -192,8 +192,8 @@ func (g *group) watch(node string) {
 	}
 }
 
-// await waits for a watch, or for the end of the line-up.
-func (g *group) await(changed <-chan zk.Event) error {
+// awaitChange waits for the event of a watch, or for the end of the line-up.
+func (g *group) awaitChange(changed <-chan zk.Event) error {
 	select {
 	case event := <-changed:
 		if event.Err != nil {
@@ -205,8 +205,8 @@ func (g *group) await(changed <-chan zk.Event) error {
 	}
 }
 
-// barrier waits until all processes of the line-up have come to the node.
-func (g *group) barrier(node string) error {
+// awaitAll waits until all processes of the line-up have come to the node.
+func (g *group) awaitAll(node string) error {
 	if err := create(g.admin, node+"/"+g.me.node, ""); err != nil {
 		return err
 	}
@@ -215,8 +215,8 @@ func (g *group) barrier(node string) error {
 		if err != nil || len(names) == g.Processes {
 			return err
 		}
-		if err := g.await(changed); err != nil {
-			// At the last barrier, others may see that all are there, and leave, before this process does.
+		if err := g.awaitChange(changed); err != nil {
+			// In finish, others may see that all are there, and leave, before this process does.
 			if names, _, lookErr := g.admin.Children(node); lookErr == nil && len(names) == g.Processes {
 				return nil
 			}
@@ -256,7 +256,7 @@ func (g *group) begin(dir string) (*tally, error) {
 			return nil, err
 		}
 	}
-	return &tally{group: g, dir: dir}, g.barrier(dir + "/start")
+	return &tally{group: g, dir: dir}, g.awaitAll(dir + "/start")
 }
 
 // add adds one to the counter. conn is that of the holder's lock: it has seen the last release, and all writes before.
@@ -279,7 +279,7 @@ func (t *tally) add(conn *zk.Conn) error {
 
 // finish waits until all processes are through, and fills in the total.
 func (t *tally) finish(r *report.Run) error {
-	if err := t.barrier(t.dir + "/end"); err != nil {
+	if err := t.awaitAll(t.dir + "/end"); err != nil {
 		return err
 	}
 	data, _, err := t.admin.Get(t.dir + "/count")

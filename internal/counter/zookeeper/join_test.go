@@ -35,7 +35,7 @@ func TestTheFirstProcessesWithTheSameFlagsAreALineUp(t *testing.T) {
 		"one that waits for others":      {here: []process{at("a2", 6, "a", "a2"), at("b", 5)}, waits: underWay},
 		"none, as the session has ended": {waits: underWay},
 	} {
-		lineUp, waits, err := choose(at("b", 5), tc.here, 2) // b is this process, and two are to take part
+		lineUp, waits, err := chooseLineUp(at("b", 5), tc.here, 2) // b is this process, and two are to take part
 		require.Equal(t, tc.lineUp, lineUp, name)
 		require.Equal(t, tc.waits, waits.String(), name)
 		if tc.err == "" {

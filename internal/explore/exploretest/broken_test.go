@@ -26,8 +26,7 @@ import (
 //go:embed testdata/bugs.json
 var bugsJSON []byte
 
-// bugs are those that the explorer must find, with the kinds of violation of which it must report one. Those without a
-// constant of this file are package broken's.
+// bugs are those that the explorer must find, with the kinds of violation; without a constant here they are of broken.
 var bugs = func() (all map[string][]player.Kind) {
 	if err := json.Unmarshal(bugsJSON, &all); err != nil {
 		panic("bugs.json: " + err.Error())

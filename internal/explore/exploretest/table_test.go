@@ -36,8 +36,7 @@ type row struct {
 	exact bool // its figures must be those of the page; otherwise only its result must
 }
 
-// holdTable searches the worlds of the rows, and compares what it finds with the table of the page between the lines
-// begin and end. With -explore.update it writes the table.
+// holdTable searches the worlds of the rows, and compares the table between two lines of the page, or writes it.
 func holdTable(t *testing.T, begin, end, head string, rows []row) {
 	t.Helper()
 	text := testenv.Must(os.ReadFile(page))(t)
@@ -77,6 +76,7 @@ func holdTable(t *testing.T, begin, end, head string, rows []row) {
 // lastColumn is the result of a row. A timed lock may need more schedules: what does not repeat is played again.
 func lastColumn(line string) string { return line[strings.LastIndex(line[:len(line)-1], "|"):] }
 
+// resultText says what a search has found, for the last column.
 func resultText(r *explore.Report) string {
 	switch {
 	case r.Found != nil:

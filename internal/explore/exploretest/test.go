@@ -45,8 +45,7 @@ func kindsOf(s player.Subject) []player.Fault {
 	return slices.DeleteFunc(slices.Clone(player.AllFaults), impossible)
 }
 
-// Plans are the worlds in which a lock is explored by default. A plain go test only draws some schedules of
-// most of them: enough to find each lock of package broken, in a third of the time.
+// Plans are the default worlds of a lock. A plain go test draws some schedules of most: enough to find broken locks.
 func Plans(s player.Subject) []Plan {
 	plans := fullPlans(s)
 	if !testenv.AtLanding() {

@@ -105,8 +105,7 @@ var process = func() string {
 	return fmt.Sprintf("%s:%d", host, os.Getpid())
 }()
 
-// repeatable is a value as a film has it, the same in each run and on each machine: texts that a lock draws at random
-// are numbered, and the process is not named.
+// repeatable is a value, the same in each run and on each machine: random texts are numbered, and no process is named.
 func (r *recorder) repeatable(value string) string {
 	value = strings.ReplaceAll(value, process, "host:pid")
 	if !utf8.ValidString(value) {

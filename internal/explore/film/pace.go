@@ -257,6 +257,7 @@ func (p *pacer) next() (at time.Duration, do func()) {
 	return at, do
 }
 
+// nextLocked is next for a caller that has the player's lock.
 func (p *pacer) nextLocked() (at time.Duration, do func()) {
 	offer := func(due time.Duration, what func()) {
 		if do == nil || due < at {
@@ -299,8 +300,7 @@ func (p *pacer) nextToUnlock() (first *player.Contender) {
 	return first
 }
 
-// nextOfClients returns what is due first of all clients. Requests that wait for the server are due at one instant: of
-// these the first that came is the next one.
+// nextOfClients returns what is due first of all clients. Of requests that wait for the server, the first to come is.
 func (p *pacer) nextOfClients() (first *pacedClient, at time.Duration, act func(*pacer, *pacedClient)) {
 	for _, c := range p.clients {
 		due, what := c.next(p)
@@ -311,7 +311,8 @@ func (p *pacer) nextOfClients() (first *pacedClient, at time.Duration, act func(
 	return first, at, act
 }
 
-// next returns what is due first of a client's packets, its session and its connection; what is nil if nothing is.
+// next returns what is due first of a client's packets, its session and its connection; what is nil if nothing is. It is
+// a method of the pacer, because a closure for each client would be garbage each time.
 func (c *pacedClient) next(p *pacer) (at time.Duration, what func(*pacer, *pacedClient)) {
 	offer := func(due time.Duration, do func(*pacer, *pacedClient)) {
 		if due != never && (what == nil || due < at) {

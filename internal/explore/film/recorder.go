@@ -267,6 +267,7 @@ func (r *recorder) scan() {
 	r.scanWatches()
 }
 
+// scanNodes looks for changes of the znodes.
 func (r *recorder) scanNodes() {
 	found := make(map[string]knownNode, len(r.nodes))
 	var walk func(at string)
@@ -439,8 +440,7 @@ func (r *recorder) Lost(k *player.Contender, noticed bool) {
 	r.mark(m)
 }
 
-// part returns the part of the film that cannot change any more. It ends before the departure of the first packet that
-// is on its way, because it is not known when that arrives.
+// part returns the part of the film that cannot change any more: it ends before the first packet that is on its way.
 func (r *recorder) part() *Film {
 	until := r.now()
 	for _, i := range r.underway {

@@ -14,8 +14,7 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
-// This file carries out the faults that the explorer has chosen: those of a connection, of a session, of all clients,
-// and of one contender. Which of them are possible is in action.go.
+// This file carries out the faults that the explorer has chosen. Which of them are possible is in action.go.
 
 var (
 	stoppedNote = i18n.Text("is stopped; its session expires meanwhile")

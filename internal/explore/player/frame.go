@@ -109,8 +109,7 @@ func parseReply(raw []byte, requestOf func(xid int32) Frame, hidden func(path st
 	return p
 }
 
-// mainOp is the operation; of a multi that begins with a create or a delete, that one. The other parts of such a multi
-// only count the contenders, or mark how many have gone.
+// mainOp is the operation; of a multi that begins with a create or a delete, that one: its other parts only count.
 func (p *Frame) mainOp() jute.Op {
 	if p.Op == jute.OpMulti && (p.multiFirst == jute.OpCreate || p.multiFirst == jute.OpDelete) {
 		return p.multiFirst

@@ -55,6 +55,7 @@ func (tr *Trace) Steps() i18n.Text {
 	return i18n.Both(tr.steps(i18n.English, "; "), tr.steps(i18n.Chinese, "；"))
 }
 
+// steps is Steps in one language, with the text between two effects.
 func (tr *Trace) steps(l i18n.Language, between string) string {
 	var b strings.Builder
 	if len(tr.actions) == 0 { // the trace was read, and not played
