@@ -83,7 +83,7 @@ func (b Bug) ByItsScene(t *testing.T) {
 	b.Print(t)
 }
 
-// Follow plays a world along the schedule of another one, and leaves out what is not possible; at the end it goes on.
+// Follow plays a world along another one's schedule: the next of its choices that is possible, else the first possible.
 func Follow(t *testing.T, w player.World, schedule []string) *player.Trace {
 	t.Helper()
 	var made []string

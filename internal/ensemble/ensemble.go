@@ -24,11 +24,10 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// SpecEmbedded is the spec of the server inside the process.
-const SpecEmbedded = "embedded"
-
-// labelEmbedded is its label beside a figure.
-const labelEmbedded = "embedded (in memory, no disk)"
+const (
+	SpecEmbedded  = "embedded"                      // the spec of the server inside the process
+	labelEmbedded = "embedded (in memory, no disk)" // its label beside a figure
+)
 
 // An Ensemble is a ZooKeeper that can be connected to. All methods may be called from any goroutine.
 type Ensemble struct {
@@ -255,7 +254,7 @@ type Options struct {
 	Buffer int
 }
 
-// Connect opens a session, and returns when a server has confirmed it. The error says what was wrong with each server.
+// Connect opens a session, and returns when a server has confirmed it or ctx ends. The error is about each server.
 func (e *Ensemble) Connect(ctx context.Context, o Options) (*zk.Conn, error) {
 	if o.SessionTimeout == 0 {
 		o.SessionTimeout = 30 * time.Second

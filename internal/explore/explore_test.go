@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { testenv.EmbeddedMain(m) }
 
-// Replay fails for a choice that nobody has, another number of possible choices, and choices after the end.
+// Replay fails for a choice that nobody has, another number of possible choices (a width), and choices after the end.
 func TestAScheduleThatIsNotPossibleIsAnError(t *testing.T) {
 	tr := explore.Draw(t, player.World{Lock: steps.Predecessor()}, 1)
 	wrongChoice, wrongWidth, tooLong := *tr, *tr, *tr

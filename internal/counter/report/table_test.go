@@ -39,6 +39,7 @@ func TestMedianOfRounds(t *testing.T) {
 		results = append(results, naive, faster)
 	}
 	PrintTable(&out, results, 0, i18n.English)
+	// lock, N, count, elapsed, vs naive, requests and events per acquisition, article A's time, and its ratio to naive
 	require.Regexp(t, `naive +100 +100 +25\.0 ms +1\.0x +25\.0 +0\.0 +1625 ms +1\.0x\n`, out.String())
 	require.Regexp(t, `predecessor +100 +100 +2\.5 ms +10\.0x +5\.0 +0\.0 +636 ms +2\.6x\n`, out.String())
 }

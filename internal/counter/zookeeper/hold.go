@@ -88,14 +88,11 @@ func (p *Player) trial(ctx context.Context, hold time.Duration) error {
 // time, on an embedded server, whatever -zk says. A process of its own plays that: a testing/synctest
 // bubble needs a test, and a lock that waits for something outside of its bubble would stop the process.
 
-// longHold is how long the holder keeps the lock.
-const longHold = 2 * sessionTimeout
-
-// HoldVariable is the environment variable that names the lock of a process that is to call PlayHold.
-const HoldVariable = "ZKLOCK_BENCH_HOLD"
-
-// holdPatience is how long such a process may take.
-const holdPatience = 30 * time.Second
+const (
+	longHold     = 2 * sessionTimeout  // for which the holder keeps the lock
+	HoldVariable = "ZKLOCK_BENCH_HOLD" // the environment variable that names the lock, for a process that calls PlayHold
+	holdPatience = 30 * time.Second    // for which such a process may run
+)
 
 // holdLong has another process play the long hold.
 func (p *Player) holdLong(ctx context.Context) error {

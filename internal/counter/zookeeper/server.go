@@ -44,11 +44,9 @@ type Server struct {
 }
 
 const (
-	// connectTimeout is the time that a server that answered once may take to open a session.
-	connectTimeout = time.Minute
-	cleanTimeout   = 30 * time.Second
-	// sessionTimeout is the time for which a machine may stop, and for which a killed process counts as present.
-	sessionTimeout = 30 * time.Second
+	connectTimeout = time.Minute      // for a server that answered once to open a session
+	cleanTimeout   = 30 * time.Second // for a clean-up
+	sessionTimeout = 30 * time.Second // for which a machine may stop, and for which a killed process counts as present
 )
 
 // Open connects to a server and makes the node. With several processes it waits until all of them are there.

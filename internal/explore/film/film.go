@@ -58,7 +58,7 @@ type Client struct {
 type Packet struct {
 	ID     int    `json:"id"` // from 1
 	Client string `json:"client"`
-	// The contender that a request belongs to, if that is known; also of a reply and an event, if the client has one.
+	// The contender that a request belongs to, if that is known; of replies and events, too, if the client has only one.
 	Who     string        `json:"who,omitempty"`
 	Kind    string        `json:"kind"` // "request", "reply" or "event"
 	Op      string        `json:"op,omitempty"`

@@ -20,6 +20,8 @@ type Camera interface {
 	Note(who string, text i18n.Text)
 }
 
+const isLost, isNoticed = true, true // for Arrived and Lost
+
 // NoCamera is the camera of a schedule without a film.
 type NoCamera struct{}
 

@@ -170,7 +170,7 @@ func (w *Player) MarkExpiredLocked(c *Client) {
 	for _, k := range c.Contenders {
 		if k.State == Inside {
 			k.Lost = true
-			w.Camera.Lost(k, false)
+			w.Camera.Lost(k, !isNoticed)
 		}
 	}
 }

@@ -51,7 +51,7 @@ func (l *Line) CutOffLocked() bool { return l.Broken || l.ServerEnd && len(l.Dow
 
 func (l *Line) loseLocked(queue *[]Frame) {
 	for i := range *queue {
-		l.w.Camera.Arrived(&(*queue)[i], true)
+		l.w.Camera.Arrived(&(*queue)[i], isLost)
 	}
 	*queue = nil
 }
@@ -61,7 +61,7 @@ func (l *Line) arriveAtServerLocked() Frame {
 	p := l.Up[0]
 	l.Up = slices.Delete(l.Up, 0, 1)
 	l.unanswered[p.xid] = p
-	l.w.Camera.Arrived(&p, false)
+	l.w.Camera.Arrived(&p, !isLost)
 	l.toServer = append(l.toServer, p.raw...)
 	l.wakeServer.Broadcast()
 	return p
@@ -72,7 +72,7 @@ func (l *Line) arriveAtClientLocked() Frame {
 	p := l.Down[0]
 	l.Down = slices.Delete(l.Down, 0, 1)
 	l.c.newestZxid = max(l.c.newestZxid, p.zxid)
-	l.w.Camera.Arrived(&p, false)
+	l.w.Camera.Arrived(&p, !isLost)
 	if p.IsEvent && l.w.Tagged {
 		l.toClient = append(l.toClient, p.eventForEach(l.c.Contenders)...)
 	} else {

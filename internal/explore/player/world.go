@@ -29,7 +29,7 @@ type Leased interface {
 type Subject struct {
 	Name string
 	Path string // of the lock; "/explore/lock" if it is empty
-	// Open is called once per client, and returns a function that makes a contender; of locks with owners, one per name.
+	// Open is called once per client. It returns a function that makes its contenders, with an owner per name, if any.
 	Open func(conn *zk.Conn, path string) func(name string) Lock
 	// NotLocked reports whether an error of Unlock means that the lock was not held. Nil: the lock cannot report that.
 	NotLocked func(err error) bool
