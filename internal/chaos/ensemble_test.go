@@ -276,22 +276,22 @@ func (c *serverChaos) spread() {
 // serverFault breaks the leader or a follower, one at a time.
 func (c *serverChaos) serverFault(rng *rand.Rand) fault {
 	nodes := c.zoo.Nodes()
-	v := rng.IntN(len(nodes)) // the victim, unless there is a leader
-	o := (v + 1) % len(nodes) // another node
+	hit := rng.IntN(len(nodes))    // the victim, unless there is a leader
+	peer := (hit + 1) % len(nodes) // another node
 	role := ""
 	if leader, err := c.zoo.Leader(c.Context()); err == nil {
-		v, o, role = slices.Index(nodes, leader), rng.IntN(2), "the leader, "
-		if o >= v {
-			o++
+		hit, peer, role = slices.Index(nodes, leader), rng.IntN(2), "the leader, "
+		if peer >= hit {
+			peer++
 		}
 		if rng.IntN(3) > 0 { // in two of three cases it is a follower, and the leader is the other node
-			v, o, role = o, v, "a follower, "
+			hit, peer, role = peer, hit, "a follower, "
 		}
 	}
-	third := 0 + 1 + 2 - v - o // the node that is neither
-	victim, name, other := nodes[v], role+nodes[v].String(), nodes[o].String()
+	third := 0 + 1 + 2 - hit - peer // the node that is neither
+	victim, name, other := nodes[hit], role+nodes[hit].String(), nodes[peer].String()
 
-	lasts := func(from, to int64) time.Duration { return time.Duration(from*1e9 + rng.Int64N((to-from)*1e9)) } // seconds
+	secondsBetween := func(from, to int64) time.Duration { return time.Duration(from*1e9 + rng.Int64N((to-from)*1e9)) }
 	healAll := func(ctx context.Context) (err error) {
 		for _, n := range nodes {
 			err = errors.Join(err, n.Heal(ctx))
@@ -299,17 +299,17 @@ func (c *serverChaos) serverFault(rng *rand.Rand) fault {
 		return err
 	}
 	cut := func(name string, links ...link) fault {
-		return fault{name: name, begin: cutLinks(nodes, links...), end: healAll, lasts: lasts(5, 14)}
+		return fault{name: name, begin: cutLinks(nodes, links...), end: healAll, lasts: secondsBetween(5, 14)}
 	}
-	isolated := cut(name+" and "+other+" are cut", bothWays(v, o)...)
+	isolated := cut(name+" and "+other+" are cut", bothWays(hit, peer)...)
 	faults := []fault{
-		{name: "kill -9 of " + name, begin: victim.Kill, end: victim.Start, lasts: lasts(1, 8)},
-		{name: "pause of " + name, begin: victim.Pause, end: victim.Unpause, lasts: lasts(1, 12)},
-		{name: name + " receives nothing from its clients", begin: victim.DeafenToClients, end: victim.Heal, lasts: lasts(2, 9)},
-		{name: "the clients receive nothing from " + name, begin: victim.MuteToClients, end: victim.Heal, lasts: lasts(2, 9)},
-		cut(name+" receives nothing from "+other, link{deaf: v, to: o}),
-		cut(other+" receives nothing from "+name, link{deaf: o, to: v}),
-		cut(name+" and both others are cut", append(bothWays(v, o), bothWays(v, third)...)...),
+		{name: "kill -9 of " + name, begin: victim.Kill, end: victim.Start, lasts: secondsBetween(1, 8)},
+		{name: "pause of " + name, begin: victim.Pause, end: victim.Unpause, lasts: secondsBetween(1, 12)},
+		{name: name + " receives nothing from its clients", begin: victim.DeafenToClients, end: victim.Heal, lasts: secondsBetween(2, 9)},
+		{name: "the clients receive nothing from " + name, begin: victim.MuteToClients, end: victim.Heal, lasts: secondsBetween(2, 9)},
+		cut(name+" receives nothing from "+other, link{deaf: hit, to: peer}),
+		cut(other+" receives nothing from "+name, link{deaf: peer, to: hit}),
+		cut(name+" and both others are cut", append(bothWays(hit, peer), bothWays(hit, third)...)...),
 		isolated, isolated, // twice as likely
 	}
 	return faults[rng.IntN(len(faults))]

@@ -151,7 +151,7 @@ func TestTheTraceOfThePage(t *testing.T) {
 	shows("`" + strings.Join(player.Strangers, "`, `") + "`")
 }
 
-// The command that the explorer prints fails for the broken lock, with the schedule in words; for a right one it passes.
+// The command that the explorer prints fails for the broken lock, with the schedule in words. It passes for a right one.
 func TestAReplayFailsWhileTheBugHappens(t *testing.T) {
 	for _, bug := range []string{"everybody is first", "look first, watch later", "clean-up is tried once"} {
 		tr, _ := findBug(t, bug)

@@ -311,8 +311,8 @@ func (p *pacer) nextOfClients() (first *pacedClient, at time.Duration, act func(
 	return first, at, act
 }
 
-// next returns what is due first of a client's packets, its session and its connection; what is nil if nothing is. It is
-// a method of the pacer, because a closure for each client would be garbage each time.
+// next returns what is due first of a client's packets, its session and its connection; what is nil if nothing is.
+// It is a method of the pacer, because a closure for each client would be garbage each time.
 func (c *pacedClient) next(p *pacer) (at time.Duration, what func(*pacer, *pacedClient)) {
 	offer := func(due time.Duration, do func(*pacer, *pacedClient)) {
 		if due != never && (what == nil || due < at) {

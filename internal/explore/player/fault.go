@@ -226,7 +226,7 @@ func (w *Player) removeParent() {
 	w.Srv.ReapContainers()
 }
 
-// tamperWithNodes carries out NodeGoes or NodeSet: somebody deletes the nodes of a contender, or writes their data again.
+// tamperWithNodes carries out NodeGoes or NodeSet: somebody deletes a contender's nodes, or writes their data again.
 func (w *Player) tamperWithNodes(k *Contender, f Fault) {
 	happens, change := i18n.Text("has the node %s, whose data somebody writes again"), w.Srv.Touch // NodeSet
 	var nodes []string

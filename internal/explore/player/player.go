@@ -210,7 +210,7 @@ func (w *Player) settleLocked() (goesOn bool) {
 	return false
 }
 
-// deliverAllLocked delivers the replies and events that are on their way to a client, and reports whether there were any.
+// deliverAllLocked delivers the replies and events that are on their way to clients, and reports whether any were.
 func (w *Player) deliverAllLocked() (delivered bool) {
 	for _, c := range w.Clients {
 		l := c.Line

@@ -21,7 +21,7 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// InBubble sets a world up in a bubble of its own, plays it and takes it down. Goroutines that are left are a violation.
+// InBubble sets a world up in a bubble of its own, plays it and takes it down. Goroutines left are a violation.
 func InBubble(t *testing.T, config World, playIt func(w *Player)) (r *Run) {
 	return inBubble(t, config, nil, playIt)
 }

@@ -11,7 +11,7 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// A Lock is one contender for a lock, used by one goroutine at a time. TryLock may be unsupported if no script calls it.
+// A Lock is one contender for a lock, for one goroutine at a time. TryLock may be unsupported if no script calls it.
 type Lock interface {
 	Lock(ctx context.Context) error
 	TryLock(ctx context.Context) (bool, error)
