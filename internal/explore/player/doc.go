@@ -7,6 +7,9 @@
 // A [Player] has a [Client] for each session, each with a [Line] to the server, on which a [Frame] is a packet, and a
 // [Contender] for each goroutine that wants the lock. In the code they are w (a World under way), c, l, p and k.
 //
+// The loop is in player.go, what can be chosen in action.go and fault.go, what a contender calls in calls.go, what is
+// checked in check.go, and the hashes that a search needs in situation.go.
+//
 // # How a schedule works
 //
 // Each client has a line to the server, in memory, on which packets stay until the explorer delivers them, in order.

@@ -109,7 +109,7 @@ func parseReply(raw []byte, requestOf func(xid int32) Frame, hidden func(path st
 	return p
 }
 
-// mainOp is the operation; of a multi that begins with a create or a delete, that one: its other parts only count.
+// mainOp is the operation; of a multi that begins with a create or a delete, that one: the other parts count contenders.
 func (p *Frame) mainOp() jute.Op {
 	if p.Op == jute.OpMulti && (p.multiFirst == jute.OpCreate || p.multiFirst == jute.OpDelete) {
 		return p.multiFirst
