@@ -367,9 +367,8 @@ func Series(t *testing.T, w player.World, failed func(*player.Trace)) (played in
 	return played
 }
 
-// chooseNth returns a Chooser. It takes the fault of the kind at the n-th point at which one is possible, counted from
-// 0, and after that the first end of a ctx. Otherwise it takes an action that is not an unlock, if there is one. After
-// the schedule *happened reports whether the fault was taken.
+// chooseNth returns a Chooser that takes a fault at the n-th point, from 0, at which it is possible, then the first end
+// of a ctx, and else an action that is not an unlock, if any. *happened reports in the end whether the fault was taken.
 func chooseNth(kind player.Fault, n int) (choose player.Chooser, happened *bool) {
 	happened = new(bool)
 	return func(p *player.Point) int {
