@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/bubble"
-	"example.com/zklock/internal/ensemble"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
@@ -171,10 +170,9 @@ func TestAServerWithoutContainersGetsAnOrdinaryParent(t *testing.T) {
 	makesContainer := zkserver.On(jute.OpCreateContainer, "")
 	const closes = jute.Code(0) // the server closes the connection, and has no code
 	for _, code := range []jute.Code{jute.ErrUnimplemented, jute.ErrBadArguments, closes} {
-		for name, connect := range map[string]func(*serverTest, ensemble.Options) *zk.Conn{
-			"zkconn.Connect": (*serverTest).connectWith, "zk.Connect": ordinaryClient,
-		} {
-			onServerCase(t, fmt.Sprintf("%d, %s", code, name), func(tb *serverTest) {
+		for _, isOrdinary := range []bool{false, true} {
+			onServerCase(t, fmt.Sprintf("%d, an ordinary client: %v", code, isOrdinary), func(tb *serverTest) {
+				tb.ordinary = isOrdinary
 				var asked atomic.Int32 // requests for a container, which the condition counts
 				asks := func(r zkserver.Request) bool { return makesContainer(r) && asked.Add(1) > 0 }
 				var refused *zkserver.Fault
@@ -183,7 +181,7 @@ func TestAServerWithoutContainersGetsAnOrdinaryParent(t *testing.T) {
 				} else {
 					refused = tb.srv.Fail(code, asks).Every()
 				}
-				m := mutexAt(connect(tb, ensemble.Options{}), "/a/b/c")
+				m := mutexAt(tb.connect(), "/a/b/c")
 				l := testenv.Must(m.Lock(tb.within(10*time.Second), nil))(tb)
 				require.False(tb, tb.stored("/a/b/c").Container)
 				tb.mustUnlock(l)

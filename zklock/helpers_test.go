@@ -53,7 +53,7 @@ var (
 type serverTest struct {
 	*testing.T
 	srv      *zkserver.Server
-	ordinary bool // the clients that it opens are ordinary ones: withEachClient sets it
+	ordinary bool // connect opens ordinary clients from now on
 }
 
 // onServer plays a test on an embedded server of its own. The test must release each fault that it makes with Every.
@@ -382,16 +382,18 @@ type patient struct{ net.Conn }
 
 func (patient) SetReadDeadline(time.Time) error { return nil }
 
-// withoutEvents is a connection that drops the events of the nodes whose paths contain a text, and every event if the
-// text is empty. A client that is just coming back can miss events in this way.
-func withoutEvents(nc net.Conn, text string) net.Conn {
-	return bubble.Through(nc, bubble.Way{}, bubble.Way{Packet: func(packet []byte) []byte {
-		xid := int32(binary.BigEndian.Uint32(packet[4:])) // after the length
-		if xid == jute.XidEvent && bytes.Contains(packet, []byte(text)) {
-			return nil
-		}
-		return packet
-	}})
+// withoutEvents wraps a connection so that it drops the events of the nodes whose paths contain a text, and every event if
+// the text is empty. A client that is just coming back can miss events in this way.
+func withoutEvents(text string) func(net.Conn) net.Conn {
+	return func(nc net.Conn) net.Conn {
+		return bubble.Through(nc, bubble.Way{}, bubble.Way{Packet: func(packet []byte) []byte {
+			xid := int32(binary.BigEndian.Uint32(packet[4:])) // after the length
+			if xid == jute.XidEvent && bytes.Contains(packet, []byte(text)) {
+				return nil
+			}
+			return packet
+		}})
+	}
 }
 
 // withoutWatchRace is a connection that works around one fault of go-zookeeper: when the client has connected, it reads

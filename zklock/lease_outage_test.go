@@ -90,10 +90,8 @@ func outlasts(t *testing.T, connect bool, age, outage float64) (kept bool) {
 	part := func(f float64) time.Duration { return time.Duration(f * float64(sessionTimeout)) }
 	onServer(t, func(tb *serverTest) {
 		tb.makeParent()
-		conn := tb.connectOrdinaryWith(ordinary{wrap: withoutWatchRace})
-		if connect {
-			conn = tb.connect()
-		}
+		tb.ordinary = !connect
+		conn := tb.connect()
 		holder := tb.mustLock(tb.mutex(conn))
 		time.Sleep(part(age))
 		silence := tb.srv.Hold(anyRequestOf(conn.SessionID())).Every()

@@ -269,9 +269,7 @@ func TestALeaseIsLostWithoutAnEvent(t *testing.T) {
 	for _, nameIsTaken := range []bool{false, true} { // by then another contender has a node of the same name
 		withEachClient(t, func(tb *serverTest) {
 			admin := tb.connect()
-			conn := tb.connectWith(ensemble.Options{Wrap: func(nc net.Conn) net.Conn {
-				return withoutEvents(nc, "")
-			}})
+			conn := tb.connectWith(ensemble.Options{Wrap: withoutEvents("")}) // of any node
 			holder := tb.mustLock(tb.mutex(conn))
 			time.Sleep(untilNodeIsWatched)
 			tb.delete(admin, tb.nodeAt(0))

@@ -108,10 +108,8 @@ func TestALeaseEndsForWhateverReason(t *testing.T) {
 		{what: "its client was closed", cause: zk.ErrClosing, end: func(_ *serverTest, conn *zk.Conn, _ *zklock.Lease) { conn.Close() }},
 	} {
 		onServerCase(t, c.what, func(tb *serverTest) {
-			conn := tb.connectOrdinary()
-			if c.ours {
-				conn = tb.connect()
-			}
+			tb.ordinary = !c.ours
+			conn := tb.connect()
 			logged := new(slowLog)
 			m, owner := tb.mutex(conn, zklock.WithLogger(slog.New(slog.NewTextHandler(logged, nil)))), zklock.NewOwner("owner")
 			l, inner := tb.mustLock(m, owner), tb.mustLock(m, owner) // two leases of one hold

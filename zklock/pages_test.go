@@ -56,7 +56,7 @@ func (s *deployment) lock(conn *zk.Conn, path string) <-chan lockResult {
 // idle counts the requests and pings per second while nothing happens.
 func (s *deployment) idle() float64 {
 	time.Sleep(2 * s.timeout)
-	const periods = 12
+	const periods = 12 // each is a session timeout
 	before := s.tap.Counts()
 	time.Sleep(periods * s.timeout)
 	return float64(sum(s.tap.Counts().Since(before).Requests)) / (periods * s.timeout).Seconds()
@@ -71,14 +71,16 @@ func TestProductionSaysWhatASessionTimeoutCosts(t *testing.T) {
 		on := func(play func(s *deployment)) {
 			onServer(t, func(tb *serverTest) { play(&deployment{tb, timeout, new(wiretap.Tap)}) })
 		}
+
+		const phases = 8
 		least, most := time.Hour, time.Duration(0) // from a holder's break until the next one holds it
-		for phase := range 8 {
+		for phase := range phases {
 			on(func(s *deployment) {
 				holder, line := s.client()
 				<-s.lock(holder, lockPath)
 				other, _ := s.client()
 				next := s.lock(other, lockPath)
-				time.Sleep(timeout + timeout*time.Duration(phase)/8)
+				time.Sleep(timeout + timeout*time.Duration(phase)/phases)
 				line.Down.Store(true) // the holder cannot come back
 				s.srv.Cut(holder.SessionID())
 				began := time.Now()
@@ -86,8 +88,9 @@ func TestProductionSaysWhatASessionTimeoutCosts(t *testing.T) {
 				least, most = min(least, time.Since(began)), max(most, time.Since(began))
 			})
 		}
-		var session, holder, holders, waiter float64 // requests a second, of each
-		on(func(s *deployment) {                     // a client, a holder, and a hundred locks of one client
+
+		var session, holder, hundredHolders, waiter float64 // requests a second, of each
+		on(func(s *deployment) {                            // a client, a holder, and a hundred locks of one client
 			conn, _ := s.client()
 			session = s.idle()
 			s.lock(conn, lockPath)
@@ -95,20 +98,22 @@ func TestProductionSaysWhatASessionTimeoutCosts(t *testing.T) {
 			for i := range 99 {
 				s.lock(conn, fmt.Sprintf("%s-%d", lockPath, i))
 			}
-			holders = s.idle() - session
+			hundredHolders = s.idle() - session
 		})
-		on(func(s *deployment) { // a waiter, of twenty that come behind ten
+		on(func(s *deployment) { // a waiter, of many that come behind others
 			come := func(n int) {
 				for range n {
 					conn, _ := s.client()
 					s.lock(conn, lockPath)
 				}
 			}
-			come(10)
+			const others, waiters = 10, 20
+			come(others)
 			before := s.idle()
-			come(20)
-			waiter = (s.idle() - before) / 20
+			come(waiters)
+			waiter = (s.idle() - before) / waiters
 		})
+
 		var stops time.Duration
 		on(func(s *deployment) { // a program stops, as docs/production/leader does
 			conn, _ := s.client()
@@ -128,7 +133,7 @@ func TestProductionSaysWhatASessionTimeoutCosts(t *testing.T) {
 			silence.Release()
 		})
 		fmt.Fprintf(&rows, "| %v | %v | %.1f–%.1f s | %.2f | %.2f | %.0f | %.2f | %.1f s |\n", timeout, timeout/2,
-			least.Seconds(), most.Seconds(), session, session+holder, session+holders, waiter, stops.Seconds())
+			least.Seconds(), most.Seconds(), session, session+holder, session+hundredHolders, waiter, stops.Seconds())
 	}
 	site.HoldsBoth(t, "docs/production.md", "session timeouts", i18n.Same(rows.String()))
 }

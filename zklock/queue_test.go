@@ -5,7 +5,6 @@ package zklock_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"runtime"
 	"slices"
 	"testing"
@@ -292,8 +291,7 @@ func onCrowd(t *testing.T, play func(c *crowd)) {
 		for i := range lastOfCrowd + 1 {
 			conn := tb.connect()
 			if i == lastOfCrowd { // it misses what happens to its node
-				ofItsNode := fmt.Sprintf("-lock-%010d", lastOfCrowd)
-				conn = tb.connectOrdinaryWith(ordinary{wrap: func(nc net.Conn) net.Conn { return withoutEvents(nc, ofItsNode) }})
+				conn = tb.connectOrdinaryWith(ordinary{wrap: withoutEvents(fmt.Sprintf("-lock-%010d", lastOfCrowd))})
 			}
 			waiter, giveUp := tb.startWaiterThatMayGiveUp(tb.mutex(conn))
 			time.Sleep(time.Second) // until it waits

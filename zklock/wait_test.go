@@ -30,7 +30,7 @@ import (
 func TestAnUnlockThatIsTriedAgainLetsNobodyInWhoseNodeHasGone(t *testing.T) {
 	withClient(t, func(tb *serverTest, admin *zk.Conn) {
 		conn := tb.connectOrdinaryWith(ordinary{wrap: func(nc net.Conn) net.Conn {
-			return withoutWatchRace(withoutEvents(nc, "-lock-0000000001"))
+			return withoutWatchRace(withoutEvents("-lock-0000000001")(nc))
 		}})
 		m, id := tb.mutex(conn), conn.SessionID()
 		unlocked := tb.unlockWhileDeletesFail(id, tb.mustLock(m))
@@ -195,10 +195,8 @@ func TestTheErrorOfAWaiterNamesWhatIsWrongWithTheServer(t *testing.T) {
 	} {
 		onServerCase(t, c.what, func(tb *serverTest) {
 			holder := tb.mustLock(tb.mutex(tb.connect()))
+			tb.ordinary = !c.ours
 			conn := tb.connect()
-			if !c.ours {
-				conn = tb.connectOrdinaryWith(ordinary{wrap: withoutWatchRace})
-			}
 			m := tb.mutex(conn)
 			id := conn.SessionID()
 			trouble := c.fault(tb.srv, c.requestOf(id)).Every() // that of a handshake is met when the client is cut off
