@@ -76,7 +76,7 @@ func (m *Mutex) run(e *entry) {
 	growStack()
 	var before queue
 	err := m.create(e)
-	if err == nil && !e.node.Alone {
+	if err == nil && !e.node.Alone { // as far as the create shows
 		before, err = m.list(e)
 	}
 	if err == nil && before.length == 0 && e.token == 0 {
@@ -112,7 +112,7 @@ func (m *Mutex) finish(e *entry, err error) {
 		m.client.Use(&m.tasks, -1)
 	}
 	m.leaveLocked(e, err)
-	m.queueLocked()
+	m.queueLocked() // with the next entry, if owners wait
 	m.mu.Unlock()
 
 	if e.node != nil && !errors.Is(err, client.ErrGone) && !errors.Is(err, client.ErrClosed) {
@@ -132,7 +132,7 @@ func (m *Mutex) finish(e *entry, err error) {
 
 // leaveLocked gives e up, and run deletes its node. If the lock is held by e, it is lost. Owners that wait for e get
 // err when the node has gone. If err is nil or only says that the node has gone, they wait for another entry instead.
-// Its create is on its way together with the delete, most likely behind it: then it finds the queue without e.
+// That entry's create is sent together with e's delete, most likely behind it: then it finds the queue without e.
 func (m *Mutex) leaveLocked(e *entry, err error) {
 	switch e.state {
 	case queued:
@@ -283,7 +283,8 @@ func (m *Mutex) recognize(e *entry, data []byte, stat *zk.Stat, err error) error
 	if e.token == 0 {
 		e.token = stat.Czxid
 	}
-	if r, ok := record.Parse(e.node.Name(), data); ok && r.Revoke || string(data) == record.CuratorRevoke {
+	r, ok := record.Parse(e.node.Name(), data)
+	if ok && r.Revoke || string(data) == record.CuratorRevoke { // another contender asks for the lock
 		e.rec.Revoke = true
 		m.mu.Lock()
 		if !e.revoked && e.holder != nil {

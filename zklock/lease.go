@@ -104,7 +104,7 @@ func (l *Lease) Context(parent context.Context) context.Context {
 		end() // at once
 	}
 	forget := context.AfterFunc(l.ctx, end)
-	context.AfterFunc(ctx, func() { forget() })
+	context.AfterFunc(ctx, func() { forget() }) // a ctx that has ended does not stay in memory with the lease
 	return ctx
 }
 

@@ -377,7 +377,8 @@ func (m *Mutex) Do(ctx context.Context, owner *Owner, f func(ctx context.Context
 	defer func() {
 		unlockCtx, stop := context.WithTimeout(context.WithoutCancel(ctx), m.client.Timeout())
 		defer stop()
-		defer context.AfterFunc(ctx, func() { time.AfterFunc(m.client.Timeout()/12, stop) })() // a round trip takes no longer
+		stopSoon := func() { time.AfterFunc(m.client.Timeout()/12, stop) } // a round trip takes no longer
+		defer context.AfterFunc(ctx, stopSoon)()
 		unlockErr := l.Unlock(unlockCtx)
 		if errors.Is(unlockErr, unlockCtx.Err()) {
 			unlockErr = nil // f has been called, and the node goes by itself

@@ -109,9 +109,10 @@ func (h *hosts) awaitLookUps(pending int, done <-chan struct{}) error {
 // splitServer splits host:port. Its error says what to write in place of a server that cannot work.
 func splitServer(server string) (host, port string, err error) {
 	if scheme, rest, ok := strings.Cut(server, "://"); ok {
-		first := strings.FieldsFunc(rest, func(r rune) bool { return r == ',' || r == '/' })
+		servers := strings.FieldsFunc(rest, func(r rune) bool { return r == ',' || r == '/' })
+		first := strings.Join(servers[:min(1, len(servers))], "") // or nothing, if there is none
 		return "", "", fmt.Errorf("%q is not host:port: leave out %s:// and what follows a slash, "+
-			"and give each server as a string of its own, such as %q", server, scheme, strings.Join(first[:min(1, len(first))], ""))
+			"and give each server as a string of its own, such as %q", server, scheme, first)
 	}
 	if strings.ContainsAny(server, ",; \t\n") {
 		return "", "", fmt.Errorf("%q is more than one server: give each as a string of its own, and without a space inside", server)

@@ -28,8 +28,8 @@ var refusals = []error{
 	zk.ErrInvalidPath, zk.ErrInvalidFlags, zk.ErrBadArguments, zk.ErrAuthFailed, zk.ErrAPIError, zk.ErrReconfigDisabled,
 }
 
-// passing are codes for which the client has no name: the server is in trouble,
-// or has too much to do. The next try may have another answer.
+// passing are codes for which the client has no name: the server is in trouble (-1 to -5),
+// has waited too long (-7), or has too much to do. The next try may have another answer.
 var passing = []string{"-1", "-2", "-3", "-4", "-5", "-7", "-127"}
 
 func oneOf(err error, list []error) bool {

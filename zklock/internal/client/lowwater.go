@@ -24,7 +24,8 @@ const lowWaterSize = len("zklock 0123456789abcdef 0123456789")
 // the parent is the one in which n was made. If HaveGone returns false, the nodes may have gone or not.
 func (n *Node) HaveGone(stop <-chan struct{}, number int32) bool {
 	mark, stat := n.parent.read(stop)
-	return stat.Czxid == n.Born && mark >= lowWater(n.Born, number) && mark <= lowWater(n.Born, math.MaxInt32)
+	// Marks of one parent are texts in the order of their numbers.
+	return stat.Czxid == n.Born && lowWater(n.Born, number) <= mark && mark <= lowWater(n.Born, math.MaxInt32)
 }
 
 // read returns the parent's mark, or "" if it has none. The first time it sets p.mode: how nodes are made there.

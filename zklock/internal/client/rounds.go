@@ -95,7 +95,7 @@ func (c *Client) Use(by *Tasks, entries int) {
 		delete(c.rounds.users, by)
 	}
 	if c.proverLocked().need(len(c.rounds.users) > 0) {
-		c.armLocked(0)
+		c.armLocked(0) // without a pause
 	}
 }
 
@@ -105,7 +105,7 @@ func (c *Client) AddHolders(n int) {
 	defer c.mu.Unlock()
 	c.prover.held += n
 	if c.prover.held == n { // these are the first
-		c.armLocked(0)
+		c.armLocked(0) // without a pause
 	}
 }
 

@@ -104,6 +104,7 @@ const guid, uuid = `[0-9a-f]{32}`, `[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}`
 // ours are known by their data: the names of zk.Lock's nodes are the same.
 var ours = kind("zklock", "", `_c_`+guid+`-lock-`, mutex, rivals)
 
+// kinds has of each: library, role, what is before the number in its name, its Class, and those before it that it waits for.
 var kinds = []*Kind{
 	kind("zk.Lock", "", `_c_`+guid+`-lock-`, mutex, ^0),
 	kind("Curator mutex", "", `_c_`+uuid+`-lock-`, mutex, mutex),
