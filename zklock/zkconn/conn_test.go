@@ -276,7 +276,7 @@ func TestFaultAReplyIsReadBeforeTheWatchesArePutDown(t *testing.T) {
 			return nc.Write(b)
 		}))
 		testenv.Must3(conn.ExistsW("/never"))(t)
-		slowly(t, conn, "setWatchCallback", down)
+		delayCallsOf(t, conn, "setWatchCallback", down)
 
 		session := conn.SessionID()
 		srv.Cut(session)
@@ -294,8 +294,8 @@ func TestFaultAReplyIsReadBeforeTheWatchesArePutDown(t *testing.T) {
 	})
 }
 
-// slowly makes a client take some time before it calls the function in one of its unexported fields, which may be nil.
-func slowly(t *testing.T, conn *zk.Conn, field string, d time.Duration) {
+// delayCallsOf makes a client take some time before it calls the function in one of its unexported fields, which may be nil.
+func delayCallsOf(t *testing.T, conn *zk.Conn, field string, d time.Duration) {
 	v := reflect.ValueOf(conn).Elem().FieldByName(field)
 	require.True(t, v.IsValid())
 	v = reflect.NewAt(v.Type(), v.Addr().UnsafePointer()).Elem()
@@ -441,7 +441,7 @@ func TestThePatchesOfThePageCureAnOrdinaryClient(t *testing.T) {
 			text := testenv.Must(os.ReadFile(filepath.Join(library, name)))(t)
 			files[name] = string(text)
 		}
-		files[name] = apply(t, files[name], diff[3])
+		files[name] = applyDiff(t, files[name], diff[3])
 	}
 
 	dir := t.TempDir()
@@ -466,8 +466,8 @@ func TestThePatchesOfThePageCureAnOrdinaryClient(t *testing.T) {
 	require.Equal(t, len(patched), strings.Count(string(out), "--- PASS: "), "%s", out)
 }
 
-// apply applies the hunks of a unified diff, each where its lines are.
-func apply(t *testing.T, text, diff string) string {
+// applyDiff applies the hunks of a unified diff, each where its lines are.
+func applyDiff(t *testing.T, text, diff string) string {
 	for _, hunk := range regexp.MustCompile(`(?m)^@@.*\n`).Split(diff, -1)[1:] {
 		var before, after strings.Builder
 		for line := range strings.Lines(hunk) {

@@ -114,7 +114,7 @@ func Connect(ctx context.Context, servers []string, sessionTimeout time.Duration
 	select {
 	case <-ready:
 	case <-ctx.Done():
-		defer conn.Close()
+		defer conn.Close() // after giveUp, so that it waits for no server
 		defer c.giveUp()
 		return noSession()
 	}

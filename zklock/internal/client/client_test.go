@@ -56,8 +56,8 @@ func withPrefix(id string) (prefix string, data []byte) { return id + "-", nil }
 
 func neverRefused(int, error) {}
 
-// oneServer opens an ordinary client of one server, to be dialed unless down. dialed is the time of the last dial.
-func oneServer(t *testing.T, srv *zkserver.Server) (conn *zk.Conn, down *atomic.Bool, dialed *time.Time) {
+// openOneServer opens an ordinary client of one server, to be dialed unless down. dialed is the time of the last dial.
+func openOneServer(t *testing.T, srv *zkserver.Server) (conn *zk.Conn, down *atomic.Bool, dialed *time.Time) {
 	dialed = new(time.Time)
 	line := &bubble.Line{Server: srv, Wrap: func(nc net.Conn) net.Conn { *dialed = time.Now(); return nc }}
 	return bubble.Connect(t, line.Dial, sessionTimeout, bubble.One), &line.Down, dialed
@@ -66,7 +66,7 @@ func oneServer(t *testing.T, srv *zkserver.Server) (conn *zk.Conn, down *atomic.
 // A request that found no server is sent as soon as there is one, and not a pause later, which may cost a lease.
 func TestARequestThatFoundNoServerIsSentAsSoonAsThereIsOne(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-		conn, down, dialed := oneServer(t, srv)
+		conn, down, dialed := openOneServer(t, srv)
 		c := Of(conn, sessionTimeout)
 		testenv.Must2(c.Get(nil, "/"))(t)
 		for outage := sessionTimeout / 4; outage < sessionTimeout/2; outage += sessionTimeout / 20 {
@@ -84,7 +84,7 @@ func TestARequestThatFoundNoServerIsSentAsSoonAsThereIsOne(t *testing.T) {
 // lost. It was lost if the delete did not reach a server and the session ends.
 func TestADeleteCountsAlthoughTheNextFindsNoServer(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-		conn, down, _ := oneServer(t, srv)
+		conn, down, _ := openOneServer(t, srv)
 		testenv.Must(conn.Create("/queue", nil, zk.FlagPersistent, zk.WorldACL(zk.PermAll)))(t)
 		parent := Of(conn, sessionTimeout).Parent("/queue", zk.WorldACL(zk.PermAll))
 		node := testenv.Must(parent.Create(nil, withPrefix, neverRefused))(t)
