@@ -420,7 +420,7 @@ func TestAChildThatIsNotAContenderDoesNotCount(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		ours := tb.mutex(tb.connect(), cacheAlways...)
 		tb.lockAndLeaveCached(ours)
-		tb.create(tb.connect(), lockPath+"/config", "", 0)
+		tb.create(tb.connect(), lockPath+"/config", "", zk.FlagPersistent)
 		tb.lockAndUnlock(ours)
 		time.Sleep(time.Second)
 		require.Equal(tb, 1, ours.Stats().Cached)

@@ -175,12 +175,11 @@ func TestAServerWithoutContainersGetsAnOrdinaryParent(t *testing.T) {
 				tb.ordinary = isOrdinary
 				var asked atomic.Int32 // requests for a container, which the condition counts
 				asks := func(r zkserver.Request) bool { return makesContainer(r) && asked.Add(1) > 0 }
-				var refused *zkserver.Fault
+				refuse := func(when func(zkserver.Request) bool) *zkserver.Fault { return tb.srv.Fail(code, when) }
 				if code == closes {
-					refused = tb.srv.LoseRequest(asks).Every()
-				} else {
-					refused = tb.srv.Fail(code, asks).Every()
+					refuse = tb.srv.LoseRequest
 				}
+				refused := refuse(asks).Every()
 				m := mutexAt(tb.connect(), "/a/b/c")
 				l := testenv.Must(m.Lock(tb.within(10*time.Second), nil))(tb)
 				require.False(tb, tb.stored("/a/b/c").Container)

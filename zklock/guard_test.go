@@ -190,8 +190,8 @@ func TestAGuardIsMadeOnceThoughItsAnswerIsLost(t *testing.T) {
 func TestWhatGuardRefuses(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		conn, admin := tb.connect(), tb.connect()
-		tb.create(admin, guarded, "no token", 0)
-		tb.create(admin, "/deep", "1-a/b", 0) // no node can have a child with this name
+		tb.create(admin, guarded, "no token", zk.FlagPersistent)
+		tb.create(admin, "/deep", "1-a/b", zk.FlagPersistent) // no node can have a child with this name
 		testenv.Must(admin.Create("/closed", nil, 0, zk.WorldACL(zk.PermRead)))(tb)
 		g, l := tb.lockWithGuard(conn)
 		testenv.Must(l.Guard(context.Background(), lockPath+"-guard"))(tb)

@@ -38,6 +38,7 @@ const (
 	untilNodeIsWatched = 2 * time.Second     // by then a holder watches its node
 	smallBuffer        = 64 << 10            // bytes for a client's packets; without it each client keeps 3 MiB
 	codeThrottled      = jute.Code(-127)     // the answer of a server under load: a later request may succeed
+	noHold             = time.Duration(0)    // of a lock that is released at once
 
 	curatorRevoke = "__REVOKE__"                                                // Curator's Revoker writes it into a node
 	curatorNode   = lockPath + "/_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-lock-" // of a Curator mutex, without its number

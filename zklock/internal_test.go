@@ -21,8 +21,7 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// A verdict says what a Mutex does with its node in a situation in which nobody holds the lock. Rivals are contenders of
-// other Mutexes, which a list of the queue shows.
+// A verdict says what a Mutex does with its node while nobody holds the lock. Rivals are contenders of other Mutexes.
 func TestWhatBecomesOfAnIdleEntry(t *testing.T) {
 	const most, long = 16, 50 * time.Millisecond // the default of WithHandOver
 	// No owner waits, the node may serve one more hold, and there may be rivals.

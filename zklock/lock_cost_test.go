@@ -139,7 +139,7 @@ func TestCostBehindStrangers(t *testing.T) {
 			1: {jute.OpMulti: 1, jute.OpGetChildren2: 1, jute.OpGetData: 2, jute.OpDelete: 1},
 			2: {jute.OpMulti: 1, jute.OpGetChildren2: 1, jute.OpGetData: 3, jute.OpDelete: 1},
 		} {
-			require.Equal(tb, want, tb.costBehind(ours, strangers, 0), "behind %d", strangers)
+			require.Equal(tb, want, tb.costBehind(ours, strangers, noHold), "behind %d", strangers)
 			afterAWait := maps.Clone(want)
 			afterAWait[jute.OpMulti]++
 			const wait = maxRoundTrip * 12 / 11 // longer than a create proves the session

@@ -380,7 +380,7 @@ func TestACrowdIsNotMarkedWhereTheParentHasDataOrMayNotBeWritten(t *testing.T) {
 	})
 	onMeteredServer(t, func(tb *meter) {
 		tb.set(tb.connect(), lockPath, "the lock of the orders and no mark") // of the same size
-		sent := tb.costBehind(tb.countedMutex(), 9, 0)
+		sent := tb.costBehind(tb.countedMutex(), 9, noHold)
 		require.Equal(tb, requests{jute.OpCreate: 1, jute.OpGetChildren2: 2, jute.OpGetData: 4, jute.OpDelete: 1}, sent)
 		require.Equal(tb, "the lock of the orders and no mark", tb.data())
 	})
@@ -409,18 +409,18 @@ func TestCostOfACrowd(t *testing.T) {
 		ours := tb.countedMutex()
 		alone := func() { tb.lockAndUnlock(ours) }
 		alone()
-		const enough, tooFew = 5, 4 // strangers, for a mark in place of the second list
-		require.Equal(tb, requests{jute.OpMulti: 2, jute.OpGetChildren2: 1, jute.OpGetData: 4}, tb.costBehind(ours, enough, 0))
+		const enough, tooFew, many = 5, 4, 9 // strangers: from enough on, a mark takes the place of the second list
+		require.Equal(tb, requests{jute.OpMulti: 2, jute.OpGetChildren2: 1, jute.OpGetData: 4}, tb.costBehind(ours, enough, noHold))
 		want := requests{jute.OpCreate: 1, jute.OpMulti: 1, jute.OpGetChildren2: 2, jute.OpGetData: 3}
-		require.Equal(tb, want, tb.costBehind(ours, tooFew, 0))
-		require.Equal(tb, requests{jute.OpMulti: 2, jute.OpGetChildren2: 1, jute.OpGetData: 4}, tb.costBehind(ours, 9, 0))
+		require.Equal(tb, want, tb.costBehind(ours, tooFew, noHold))
+		require.Equal(tb, requests{jute.OpMulti: 2, jute.OpGetChildren2: 1, jute.OpGetData: 4}, tb.costBehind(ours, many, noHold))
 		want = requests{jute.OpCreate: 1, jute.OpMulti: 2, jute.OpGetChildren2: 1, jute.OpGetData: 4}
-		const old = sessionTimeout / 11 // more than a twelfth of it: the session needs a proof, which is one write more
-		require.Equal(tb, want, tb.costBehind(ours, 9, old), "after a wait")
+		const wait = sessionTimeout / 11 // more than a twelfth of it: the session needs a proof, which is one write more
+		require.Equal(tb, want, tb.costBehind(ours, many, wait), "after a wait")
 
 		first := requests{jute.OpCreate: 1, jute.OpGetChildren2: 1, jute.OpDelete: 1}
 		require.Equal(tb, first, tb.sent(alone), "the list shows that the crowd has gone")
-		tb.costBehind(tb.mutex(tb.connect()), 9, 0) // leaves a mark
+		tb.costBehind(tb.mutex(tb.connect()), many, noHold) // leaves a mark
 		ours = tb.countedMutex()
 		require.Equal(tb, first, tb.sent(alone), "it finds a mark")
 		require.Equal(tb, requests{jute.OpGetData: 1, jute.OpMulti: 1, jute.OpDelete: 1}, tb.sent(alone), "it reads the mark")

@@ -274,6 +274,7 @@ func counting(format string) func() string {
 	return func() string { return fmt.Sprintf(format, n.Add(1)) }
 }
 
+// Reconnect lets a handshake end that is under way, and does nothing to a client that is closed or an ordinary one.
 func TestReconnectDoesNotDisturbAClientThatReconnects(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		var dialed atomic.Int32
@@ -289,7 +290,7 @@ func TestReconnectDoesNotDisturbAClientThatReconnects(t *testing.T) {
 		require.EqualValues(t, 2, dialed.Load(), "the handshake was given up")
 
 		conn.Close()
-		conns.Reconnect(conn) // does nothing to a client that is closed, and to an ordinary one
+		conns.Reconnect(conn) // which is closed
 		ordinary, _ := testenv.Must2(zk.Connect(servers, sessionTimeout, zk.WithDialer(srv.Dial), zk.WithLogger(quiet)))(t)
 		defer ordinary.Close()
 		synctest.Wait()
@@ -309,13 +310,10 @@ func TestTheClientIsTheVersionWhoseFieldsAreKnown(t *testing.T) {
 		"go.mod has another version of %s than %s: read what zkconn does with its private fields, "+
 			"and docs/client.md, before you name the new one here", module, version)
 	var conn zk.Conn
-	for _, err := range []error{
+	require.NoError(t, errors.Join(
 		replace(&conn, "dialer", func(d zk.Dialer) zk.Dialer { return d }),
 		replace(&conn, "hostProvider", func(h zk.HostProvider) zk.HostProvider { return h }),
-		hook(&conn, "setWatchCallback", func() {}),
-	} {
-		require.NoError(t, err)
-	}
+		hook(&conn, "setWatchCallback", func() {})))
 	const sentence = "this version of go-zookeeper has no "
 	unchanged := func(d zk.Dialer) zk.Dialer { return d }
 	require.ErrorContains(t, replace(&conn, "nothing", unchanged), sentence+"field nothing of type zk.Dialer: use zk.Connect")
