@@ -44,29 +44,17 @@ func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 	m.check()
 	var all []Participant
 	err := m.client.Aside(ctx, &m.tasks, "list the participants of "+m.path, func(left <-chan struct{}) error {
-		children, err := m.contenders(left)
+		isContender := func(name string) bool { return record.KindOf(name, nil) != nil }
+		children, err := m.client.ReadChildren(left, m.path, isContender)
+		// In their order: that of their numbers, if they have any.
+		slices.SortFunc(children, func(a, b client.Child) int { return cmp.Compare(a.Stat.Czxid, b.Stat.Czxid) })
+
 		var before record.Class
-		for i, c := range children {
-			kind := record.KindOf(c.Name, c.Data)
-			p := Participant{
-				Data: c.Data, Position: i, Holds: before&kind.After == 0, Node: m.path + "/" + c.Name, Token: c.Stat.Czxid << passBits,
-				Library: kind.Library, Kind: kind.Role, Passes: kind.Passes(), Unreadable: c.Unreadable,
-				Session: c.Stat.EphemeralOwner, Since: time.UnixMilli(c.Stat.Ctime),
-			}
+		for i, child := range children {
+			kind := record.KindOf(child.Name, child.Data)
+			p := m.participant(child, kind)
+			p.Position, p.Holds = i, before&kind.After == 0
 			before |= kind.Is
-			if r, ok := record.Parse(c.Name, c.Data); ok {
-				p.Owner, p.Data = r.OwnerName(), r.Contents()
-			} else if p.Unreadable && p.Library == "zk.Lock" {
-				p.Library = "zklock or zk.Lock"
-			}
-			m.mu.Lock()
-			switch e := m.entryLocked(c.Name); {
-			case e.stateLocked() == idle:
-				p.Owner, p.Token, p.Cached = "", m.tokenLocked(e), true
-			case e != nil && e.holder != nil:
-				p.Owner, p.Token = e.holder.owner.name, e.holder.token
-			}
-			m.mu.Unlock()
 			all = append(all, p)
 		}
 		return err
@@ -77,13 +65,28 @@ func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 	return all, nil
 }
 
-// contenders returns the contenders' nodes in their order.
-func (m *Mutex) contenders(stop <-chan struct{}) (all []client.Child, err error) {
-	all, err = m.client.ReadChildren(stop, m.path, func(name string) bool {
-		return record.KindOf(name, nil) != nil
-	})
-	slices.SortFunc(all, func(a, b client.Child) int { return cmp.Compare(a.Stat.Czxid, b.Stat.Czxid) }) // as their numbers, if they have any
-	return all, err
+// participant returns what is known of a contender from its node alone, and of one of this Mutex from its entry.
+func (m *Mutex) participant(child client.Child, kind *record.Kind) Participant {
+	p := Participant{
+		Data: child.Data, Node: m.path + "/" + child.Name, Token: child.Stat.Czxid << passBits,
+		Library: kind.Library, Kind: kind.Role, Passes: kind.Passes(), Unreadable: child.Unreadable,
+		Session: child.Stat.EphemeralOwner, Since: time.UnixMilli(child.Stat.Ctime),
+	}
+	if r, ok := record.Parse(child.Name, child.Data); ok {
+		p.Owner, p.Data = r.OwnerName(), r.Contents()
+	} else if p.Unreadable && p.Library == "zk.Lock" {
+		p.Library = "zklock or zk.Lock"
+	}
+
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch e := m.entryLocked(child.Name); {
+	case e.stateLocked() == idle:
+		p.Owner, p.Token, p.Cached = "", m.tokenLocked(e), true
+	case e != nil && e.holder != nil:
+		p.Owner, p.Token = e.holder.owner.name, e.holder.token
+	}
+	return p
 }
 
 // Revoke asks a participant to release the lock: its Lease's RevokeRequested is closed, now or once it holds the lock.

@@ -189,9 +189,9 @@ func (p *prover) next(now time.Time) (at time.Time, alone bool) {
 		return p.nextWhilePresumed(now)
 	case p.held > 0:
 		at = later(p.lastRound.sent.Add(p.betweenPings()/2), p.roundBefore.answered.Add(p.betweenPings()))
-		at = later(at, p.proved.Add(-p.timeout*9/16)) // the next proof may begin with a sign that is 7/16 T old
+		at = later(at, p.proved.Add(-p.timeout*9/16)) // not before the sign of the last proof is 7/16 T old
 	default:
-		at = later(p.lastRound.answered.Add(p.timeout/3), p.proved.Add(-p.timeout/2))
+		at = later(p.lastRound.answered.Add(p.timeout/3), p.proved.Add(-p.timeout/2)) // nor before it is half of T old
 	}
 	at = later(at, now)
 	needsBarrier := func(s sign) bool { return s.isOpen() && !p.barrierDue(s).After(at) }

@@ -79,6 +79,7 @@ const (
 
 // rivals are those that a Mutex waits for, readers too. A semaphore excludes nobody, and a latch elects a leader.
 const rivals = mutex | kazooLock | kazooRead | curatorRead | curatorWrite | writeLock
+const anyChild Class = ^0 // whatever it is
 
 // A Kind is a library's kind of node, which is known by what the library writes before the
 // number. docs/sharing-a-path.md has been played, and says the same.
@@ -106,7 +107,7 @@ var ours = kind("zklock", "", `_c_`+guid+`-lock-`, mutex, rivals)
 
 // kinds has of each: library, role, what is before the number in its name, its Class, and those before it that it waits for.
 var kinds = []*Kind{
-	kind("zk.Lock", "", `_c_`+guid+`-lock-`, mutex, ^0),
+	kind("zk.Lock", "", `_c_`+guid+`-lock-`, mutex, anyChild),
 	kind("Curator mutex", "", `_c_`+uuid+`-lock-`, mutex, mutex),
 	kind("Curator read lock", "reader", `_c_`+uuid+`-__READ__`, curatorRead, curatorWrite),
 	kind("Curator write lock", "writer", `_c_`+uuid+`-__WRIT__`, curatorWrite, curatorRead|curatorWrite),
@@ -128,7 +129,7 @@ func kindOf(prefix string) *Kind {
 }
 
 // semaphore is kazoo's, whose node has no number: it counts all children of the path.
-var semaphore = kind("kazoo semaphore", "semaphore", guid, kazooLease, ^0)
+var semaphore = kind("kazoo semaphore", "semaphore", guid, kazooLease, anyChild)
 
 // KindOf returns the kind of a node, nil if no library is known to write such a name.
 func KindOf(name string, data []byte) (k *Kind) {
