@@ -107,10 +107,15 @@ func (tb *serverTest) connectWith(options ensemble.Options) *zk.Conn {
 	return conn
 }
 
-// connectFor opens a client of zkconn.Connect with another session timeout, and makes a Mutex that knows it.
+// connectFor is connect for another session timeout, list of servers and dialer. It also makes a Mutex for that timeout.
 func (tb *serverTest) connectFor(timeout time.Duration, servers []string, dial zk.Dialer) (*zk.Conn, *zklock.Mutex) {
-	conn := testenv.Must(zkconn.Connect(context.Background(), servers, timeout, zkconn.WithDialer(dial)))(tb)
-	tb.Cleanup(conn.Close)
+	var conn *zk.Conn
+	if tb.ordinary {
+		conn = bubble.Connect(tb, dial, timeout, servers)
+	} else {
+		conn = testenv.Must(zkconn.Connect(context.Background(), servers, timeout, zkconn.WithDialer(dial)))(tb)
+		tb.Cleanup(conn.Close)
+	}
 	return conn, tb.mutex(conn, zklock.WithSessionTimeout(timeout))
 }
 

@@ -193,9 +193,8 @@ func TestAPauseOfAServerCostsNoLease(t *testing.T) {
 		for addresses, lengths := range lengthsByAddresses {
 			t.Run(fmt.Sprintf("%v, %d addresses", timeout, addresses), func(t *testing.T) {
 				for _, length := range lengths {
-					for _, phase := range phases(6) {
-						age := 1 + float64(phase)/18 // the six phases are a third of the session timeout
-						c := leasePause{addresses: addresses, timeout: timeout, age: age, length: length}
+					for _, phase := range phases(6) { // of a third of the session timeout
+						c := leasePause{addresses: addresses, timeout: timeout, age: 1 + float64(phase)/18, length: length}
 						require.True(t, c.costsNoLease(t), "%+v", c)
 						c.ordinary = true
 						if addresses == 1 {
@@ -203,7 +202,7 @@ func TestAPauseOfAServerCostsNoLease(t *testing.T) {
 						}
 					}
 				}
-				for _, phase := range phases(7) { // from 0 to a quarter of the session timeout
+				for _, phase := range phases(7) { // of a quarter of the session timeout
 					c := leasePause{addresses: addresses, timeout: timeout, age: float64(phase) / 24, length: 0.25}
 					require.True(t, c.costsNoLease(t), "%+v", c)
 				}
@@ -220,10 +219,10 @@ func TestAPauseOfTheLeaderCostsNoLease(t *testing.T) {
 	testenv.NotRaced(t, "it plays hundreds of leases, and other outages are played with it")
 	for _, timeout := range pausedTimeouts {
 		for _, length := range []float64{0.25, 0.5} {
-			for _, phase := range phases(24) {
+			for _, phase := range phases(24) { // of a third of the session timeout
 				for _, ordinary := range []bool{false, true} {
 					c := leasePause{ordinary: ordinary, leader: true, addresses: 3, timeout: timeout, length: length}
-					c.age = 1 + float64(phase)/72 // the 24 phases are a third of the session timeout
+					c.age = 1 + float64(phase)/72
 					require.True(t, c.costsNoLease(t), "%+v", c)
 				}
 			}
@@ -254,14 +253,8 @@ func (c leasePause) costsNoLease(t *testing.T) (kept bool) {
 		}
 
 		list := threeServers[:max(1, c.addresses)]
-		var conn *zk.Conn
-		var m *zklock.Mutex
-		if c.ordinary {
-			conn = bubble.Connect(tb, dial, c.timeout, list)
-			m = tb.mutex(conn, zklock.WithSessionTimeout(c.timeout))
-		} else {
-			conn, m = tb.connectFor(c.timeout, list, dial)
-		}
+		tb.ordinary = c.ordinary
+		conn, m := tb.connectFor(c.timeout, list, dial)
 		lease := tb.mustLock(m)
 		time.Sleep(part(c.age))
 
@@ -293,8 +286,10 @@ func (c leasePause) costsNoLease(t *testing.T) (kept bool) {
 func TestShortInterruptionsCostNoLease(t *testing.T) {
 	testenv.RacedAtLength(t, "it plays hundreds of leases, and other outages are played with it")
 	const ms = time.Millisecond
-	// age is that of the lease at the first interruption, without the phase; there are times interruptions, each for away.
-	for _, c := range []struct{ timeout, age, away, times time.Duration }{
+	for _, c := range []struct {
+		timeout, age, away time.Duration // age is that of the lease at the first interruption, without the phase
+		times              int           // of interruptions, each for away
+	}{
 		{timeout: 3000 * ms, away: 300 * ms, times: 3},
 		{timeout: 4000 * ms, age: 4000 * ms, away: 1000 * ms, times: 1},
 		{timeout: 10000 * ms, age: 10000 * ms, away: 4000 * ms, times: 1},
@@ -308,8 +303,8 @@ func TestShortInterruptionsCostNoLease(t *testing.T) {
 			if phase%2 == 0 {
 				servers = threeServers[:1]
 			}
-			if len(servers) == 1 && c.timeout < 1000*ms { // such a client makes a pause of 1 s before it dials again
-				continue
+			if len(servers) == 1 && c.timeout < 1000*ms {
+				continue // such a client makes a pause of 1 s before it dials again
 			}
 			onServer(t, func(tb *serverTest) {
 				line := &bubble.Line{Server: tb.srv}
