@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/jute"
@@ -343,6 +344,7 @@ func answeredTooLate(w *contexts) {
 			if !w.givesUpBeforeReply(n, firstDelete) {
 				w.True(n > 1, "Lock sends no request")
 				w.losesItsDelete()
+				w.waitsInTheClient()
 				return
 			}
 		}
@@ -359,6 +361,27 @@ func (w *contexts) losesItsDelete() {
 	w.WaitUntil(func() bool { return len(w.Nodes()) == 1 }, "the ctx of a waiter that slept has ended, its delete was "+
 		"lost with the connection, and its node stays: it blocks every contender that comes later; send the delete again "+
 		"until it is answered")
+}
+
+// waitsInTheClient has a ctx end while its Lock's request waits in the client for a connection. An ordinary client
+// has the request fail after 67 s.
+func (w *contexts) waitsInTheClient() {
+	w.Path += "-2"
+	w.MakeParent()
+	s := w.Ordinary()
+	back := w.Server.Hold(stage.Sent(s, jute.OpConnect))
+	require.True(w, w.Server.Cut(s.ID))
+	w.Hit(back, "the client connects again")
+	ctx, cancel := context.WithTimeout(context.Background(), soon)
+	defer cancel()
+	l := w.subject.New(s.Conn, w.Path)
+	w.Result(w.Aside("Lock", func() error { return l.Lock(ctx) }), "Lock without a connection")
+	time.Sleep(time.Minute)
+	back.Release()
+	w.Rest()
+	w.NoNodes("the ctx of a contender has ended while its request waited in the client for a connection, which came a minute " +
+		"later, and the node stays: it blocks every contender that comes later; the goroutine that waits for the answer " +
+		"must wait for as long as it takes, and delete the node")
 }
 
 // givesUpBeforeReply has ctx end before the reply to the n-th request of a Lock on a free lock, and reports whether

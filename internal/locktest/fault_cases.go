@@ -67,8 +67,15 @@ func (w *World) waitsAgain(result <-chan error, s *Session) bool {
 	return len(result) == 0
 }
 
-// ClosedWaiter closes the client of a waiter: Lock must return, but one with a ctx may clean up until that ends.
+// ClosedWaiter closes the clients of waiters, while a request is under way, and in the end while one sleeps.
 func ClosedWaiter(w *World) {
+	for n := 1; w.closedAtRequest(n) && w.NotPolling(n); n++ {
+	}
+}
+
+// closedAtRequest closes the client of a waiter at its n-th request, and reports whether there was one. If not, it
+// sleeps. Lock must return, but one with a ctx may clean up until that ends.
+func (w *World) closedAtRequest(n int) bool {
 	holder, _ := w.holder()
 	waiter, s := w.Contender()
 	lock := waiter.Lock
@@ -77,8 +84,14 @@ func ClosedWaiter(w *World) {
 		defer cancel()
 		lock = func() error { return l.ContextLock.Lock(ctx) }
 	}
+	var held *zkserver.Fault
+	underWay := func() bool { return held != nil && len(held.Hit()) > 0 }
+	if w.Server != nil && !w.Subject.FindsNode { // a search may go on until there is an answer
+		held = w.Server.Hold(stage.NthRequest(s, n))
+	}
 	result := w.Aside("Lock", lock)
-	w.Waits(result, s, "the waiter")
+	w.Sleeps(s, "the waiter", func() bool { return underWay() || len(result) > 0 })
+
 	s.Close()
 	w.WaitFor(time.Hour, func() bool { return len(result) > 0 })
 	w.True(len(result) > 0, "the client of a waiter was closed an hour ago, and Lock has not returned: a closed client does not "+
@@ -89,7 +102,12 @@ func ClosedWaiter(w *World) {
 		"gets in, too: two holders")
 	w.NotErrorIs(err, zk.ErrSessionExpired,
 		"the client of a waiter has been closed, and the error says that its session has expired: wrap the error of the event")
+	if held != nil {
+		held.Release()
+		w.Server.Expire(s.ID)
+	}
 	w.unlockLast(holder, "the holder")
+	return underWay()
 }
 
 // ExpiredHolder has the session of the holder end while a contender waits.

@@ -62,6 +62,8 @@ type Subject struct {
 	// Queue means that contenders get the lock in the order in which they came, and that path is
 	// the parent of their nodes. Otherwise path is the node that the holder makes.
 	Queue bool
+	// Prefix is what the names of the contenders' nodes must begin with; "": any name will do.
+	Prefix string
 	// Permits means that the lock is a semaphore of one permit: what a case advises must hold with more of them.
 	Permits bool
 	// Requeues means that Lock, TryLock and Unlock outlive what ends a connection or a session: they try again, and queue

@@ -423,5 +423,10 @@ func sessionEndsBeforeSearch(w *World) {
 		}
 		time.Sleep(stage.Patience) // by then the client has a new session
 		w.NothingLeft()
+
+		w.Server.LoseReply(func(r zkserver.Request) bool { return stage.CreatesNode(r.Op) })
+		const again = "the contender's session has ended, and in the next one the reply to create was lost"
+		w.locksDespite(w.BeginLock(l), again)
+		w.unlockLast(l, it)
 	}
 }

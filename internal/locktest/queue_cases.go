@@ -158,6 +158,8 @@ func ForeignChild(w *World) {
 	ownPrefix := ""
 	if nodes := w.Nodes(); len(nodes) > 0 {
 		ownPrefix = alphabetic.FindString(nodes[0])
+		w.True(strings.HasPrefix(nodes[0], w.Subject.Prefix), "a contender's node is %s, and its name must begin with %s: a "+
+			"contender that another program has made does not see that it is in the queue: two holders", nodes[0], w.Subject.Prefix)
 	}
 	w.MustUnlock(l, it)
 

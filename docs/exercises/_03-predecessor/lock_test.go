@@ -15,6 +15,7 @@ func TestLock(t *testing.T) {
 		New:          func(conn *zk.Conn, path string) locktest.Lock { return New(conn, path) },
 		ErrNotLocked: ErrNotLocked,
 		Queue:        true,
+		Prefix:       "lock-",
 		WakeUps:      func(waiting int) int { return 1 },
 		Requests:     func(n int) int { return 5*n - 2 },
 	})

@@ -1,10 +1,12 @@
 package suites
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"path"
+	"runtime"
 	"strings"
 	"time"
 
@@ -94,7 +96,10 @@ func (w *fences) mustPass(r Register, token int64, value string, what i18n.Text)
 
 // mustBeRefused fails if a write returns another error than ErrStale, or none.
 func (w *fences) mustBeRefused(r Register, token int64, value string, what i18n.Text) {
-	err := w.write(r, token, value)
+	w.isRefusal(w.write(r, token, value), token, what)
+}
+
+func (w *fences) isRefusal(err error, token int64, what i18n.Text) {
 	w.HasError(err, "Write with token %d returns no error, and must return ErrStale: %s: an old token has written",
 		token, what)
 	w.ErrorIs(err, w.subject.ErrStale, "Write with token %d returns another error than ErrStale: %s", token, what)
@@ -191,25 +196,51 @@ func restart(w *fences) {
 		"the same before")
 }
 
-// goroutinesAtOnce has a writer for each token, all at the same time. Another case looks at what Write returns.
+// goroutinesAtOnce has a writer for each of 20 tokens, all at the same time. Then come writers of which some are stale:
+// one that shares a request with a higher token must not be told that its value is stored.
 func goroutinesAtOnce(w *fences) {
 	const n = 20
-	r, _ := w.openStore()
+	r, s := w.openStore()
 	// A client's first answer waits a moment, and virtual time stops while a goroutine waits for a register's mutex.
 	w.mustHave(r, 0, "", "nothing has been written yet")
-	results := make([]<-chan error, n+1)
-	for _, i := range rand.Perm(n) {
-		results[i+1] = w.Aside("Write", func() error { return r.Write(int64(i+1), fmt.Append(nil, "of ", i+1)) })
+
+	tokens := make([]int64, n)
+	for i, at := range rand.Perm(n) {
+		tokens[at] = int64(i + 1)
 	}
-	var highestErr error
-	for token := 1; token <= n; token++ {
-		highestErr = w.Result(results[token], i18n.Textf("Write with token %d", token))
-	}
-	if highestErr != nil {
+	if errs := w.writeAtOnce(r, s, tokens...); errs[n] != nil {
 		return // the highest token need not be there
 	}
 	w.mustHave(r, n, fmt.Sprint("of ", n), i18n.Textf("%d writers at once, each with a token of its own: the highest "+
 		"token must stay, and an old token has written; check the token and store it with the value in one step", n))
+
+	errs := w.writeAtOnce(r, s, n, 1, n+1, n-1, n+2)
+	for _, stale := range []int64{1, n - 1} {
+		w.isRefusal(errs[stale], stale, i18n.Textf("token %d has been seen, and others write at the same time", n))
+	}
+}
+
+// writeAtOnce has a goroutine write with each of the tokens. The first one's first request is on its way until all have
+// begun. It returns the result of each Write by its token.
+func (w *fences) writeAtOnce(r Register, s *locktest.Session, tokens ...int64) map[int64]error {
+	held := w.Server.Hold(stage.NthRequest(s, 1))
+	results := map[int64]<-chan error{}
+	for i, token := range tokens {
+		results[token] = w.Aside("Write", func() error { return r.Write(token, fmt.Append(nil, "of ", token)) })
+		if i == 0 {
+			w.HitOrReturns(held, results[token])
+		}
+	}
+	for range 10_000 {
+		runtime.Gosched() // virtual time stops while a goroutine waits for a register's mutex, so no wait of the bubble's
+	}
+	held.Release()
+
+	errs := map[int64]error{}
+	for token, result := range results {
+		errs[token] = w.Result(result, i18n.Textf("Write with token %d", token))
+	}
+	return errs
 }
 
 // A meanwhile is what happens while a request of a Write is held back: another process of the store writes with a
@@ -373,6 +404,7 @@ func spoiledWrite(w *fences) {
 	for _, trouble := range []func(*locktest.Session){w.Unreachable, w.SaysExpired, mute} {
 		w.troubledStores(trouble)
 	}
+	w.storedThenStale()
 	for _, before := range []int64{33, 34, noNode} { // a lower token than the Write's, the same one, and none
 		w.lossyWrite(before, w.Server.LoseRequest)
 		w.lossyWrite(before, w.Server.LoseReply)
@@ -418,6 +450,30 @@ func (w *fences) troubledStores(trouble func(*locktest.Session)) {
 			w.mustHave(store, token, "of the third", what)
 			w.mustBeRefused(store, token-1, "late", what)
 			w.mustBeRefused(store, 33, "late", what) // the store has written it before
+		}
+	}
+}
+
+// storedThenStale loses the reply to each request of a Write, and another process writes before its client is back.
+func (w *fences) storedThenStale() {
+	for n := 1; w.NotPolling(n); n++ {
+		w.useAnotherPath()
+		r, s := w.openStore()
+		other, _ := w.openStore()
+		w.mustPass(other, 33, "before", "it is the first")
+		lost, back := w.Server.LoseReply(stage.NthRequest(s, n)), w.Server.Hold(stage.Sent(s, jute.OpConnect))
+		result := w.Aside("Write", func() error { return r.Write(34, []byte(ofSlow)) })
+		met := w.HitOrReturns(lost, result)
+		token, _, _ := other.Read()
+		w.mustPass(other, 35, ofQuick, "a higher token than the last")
+		lost.Release()
+		back.Release()
+		err := w.Result(result, "Write, whose reply is lost,")
+		w.True(token < 34 || !errors.Is(err, w.subject.ErrStale), "the reply to request %d of a Write with token 34 was lost, "+
+			"its value was stored, a higher token came afterwards, and Write returns ErrStale: that says that it has changed "+
+			"nothing; return the client's error", n)
+		if !met {
+			break
 		}
 	}
 }

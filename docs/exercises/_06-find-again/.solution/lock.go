@@ -116,13 +116,14 @@ func (l *Lock) enqueue() (node string, err error) {
 // It asks until there is an answer or the session has ended, and the node with
 // it: to give up before would leave the node behind.
 func (l *Lock) find(id string, session int64) (node string, err error) {
-	for {
+	for range 10_000 { // in a client that was closed each request fails, without end
 		node, err = l.findOnce(id, session)
 		if !lost(err) {
 			return node, err
 		}
 		time.Sleep(100 * time.Millisecond) // until the client has noticed
 	}
+	return "", err
 }
 
 // lost reports whether a request may have been carried out or not, or could not be sent.
