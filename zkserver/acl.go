@@ -55,9 +55,9 @@ func (c *conn) resolveACL(acl []jute.ACL) ([]jute.ACL, bool) {
 			add(a)
 		case a.Scheme == "auth":
 			known := false
-			for _, who := range c.identities {
-				if who.scheme == "digest" {
-					add(jute.ACL{Perms: a.Perms, Scheme: who.scheme, ID: who.id})
+			for _, own := range c.identities {
+				if own.scheme == "digest" {
+					add(jute.ACL{Perms: a.Perms, Scheme: own.scheme, ID: own.id})
 					known = true
 				}
 			}
@@ -84,12 +84,12 @@ func (c *conn) may(perms int32, acl []jute.ACL) bool {
 		if a.Scheme == "world" {
 			return true
 		}
-		for _, who := range c.identities {
-			if who.scheme != a.Scheme {
+		for _, own := range c.identities {
+			if own.scheme != a.Scheme {
 				continue
 			}
-			address, _ := netip.ParseAddr(who.id)
-			if who.id == a.ID || a.Scheme == "ip" && parseNetwork(a.ID).Contains(address) {
+			address, _ := netip.ParseAddr(own.id)
+			if own.id == a.ID || a.Scheme == "ip" && parseNetwork(a.ID).Contains(address) {
 				return true
 			}
 		}

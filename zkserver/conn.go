@@ -112,6 +112,7 @@ func (c *conn) endLocked() {
 	signal(c.wake)
 }
 
+// detachLocked takes the watches from the connection, and the connection from its session, which lives on.
 func (c *conn) detachLocked() {
 	c.s.dataWatches.drop(c)
 	c.s.childWatches.drop(c)
@@ -137,6 +138,7 @@ func (c *conn) countSentLocked() {
 	c.sent++
 }
 
+// signal wakes the goroutine that waits for ch, or the next one that comes to wait.
 func signal(ch chan struct{}) {
 	select {
 	case ch <- struct{}{}:

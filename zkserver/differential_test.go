@@ -138,7 +138,7 @@ func play(t require.TestingT, tg *target, root string, steps []step) []string {
 	return p.masked(root)
 }
 
-// values are what differs between two servers in the answer to a four-letter word, and from one moment to the next.
+// values match what differs between two servers in the answer to a four-letter word, and from one moment to the next.
 var (
 	values         = regexp.MustCompile(`=.*|: .*|\t.*`)
 	valuesOfClient = regexp.MustCompile(`/[0-9.:]+\[\d+\]|=[^,)]*`)
@@ -292,12 +292,11 @@ func (p *player) bodyText(op jute.Op, code jute.Code, d *jute.Decoder) string {
 
 // resultsText returns the results of a multi as text.
 func (p *player) resultsText(d *jute.Decoder) (text string) {
-	end := jute.MultiHeader{Op: -1, Done: true, Err: -1}
 	for {
 		var h jute.MultiHeader
 		h.Decode(d)
 		switch {
-		case h == end:
+		case h == jute.EndOfMulti:
 			return text
 		case d.Err() != nil, h.Done, h.Op != jute.OpError && h.Err != jute.OK:
 			return text + fmt.Sprintf(" %+v", h)
@@ -385,6 +384,7 @@ var someACLs = []string{
 	" acl auth::rwcda", " acl nonsense:x:rwcda", ` acl ""`,
 }
 
+// among draws one of some values. rapid prints it with the label.
 func among[T any](t *rapid.T, label string, some ...T) T {
 	return rapid.SampledFrom(some).Draw(t, label)
 }
@@ -432,7 +432,7 @@ func drawWrite(t *rapid.T) string {
 	return "check " + path + drawVersion(t)
 }
 
-// nullList is the body of a setWatches: a zxid, a null list, and empty ones.
+// nullList is the body of a setWatches in hex: a zxid of 8 bytes, a null list, and empty ones, of 4 bytes each.
 const nullList = "0000000000000000ffffffff0000000000000000000000000000000000000000"
 
 func sequence() *rapid.Generator[[]step] {

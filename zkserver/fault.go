@@ -241,7 +241,6 @@ func (f *Fault) offerLocked() {
 	}
 }
 
-// feed sends undelivered to hit.
 func (f *Fault) feed() {
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()

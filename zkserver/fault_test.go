@@ -241,7 +241,7 @@ func TestTheTreeIsTextToCompare(t *testing.T) {
 		require.Equal(tg, jute.OK, c.create("/locks", jute.FlagPersistent))
 		require.Equal(tg, jute.OK, c.code(jute.OpCreateContainer, &jute.CreateRequest{Path: "/box", ACL: jute.WorldACL(), Flags: jute.FlagContainer}))
 		require.Equal(tg, jute.OK, c.create("/locks/l-", jute.FlagEphemeralSequential))
-		require.Equal(tg, jute.OK, c.set("/locks/l-0000000000", "host\n1", -1))
+		require.Equal(tg, jute.OK, c.set("/locks/l-0000000000", "host\n1", anyVersion))
 		require.Equal(tg, "/box container\n/locks\n/locks/l-0000000000 ephemeral \"host\\n1\"\n"+tg.root+"\n", tg.srv.Tree())
 		acl := tg.root + "/acl"
 		require.Equal(tg, jute.OK, c.create(acl, jute.FlagPersistent))
@@ -292,7 +292,7 @@ func TestHoldReplyCarriesOutAndKeepsWhatFollows(t *testing.T) {
 		<-held.Hit()
 		synctest.Wait()
 		require.Equal(tg, []string{"x"}, tg.srv.Children(tg.root))
-		require.Equal(tg, jute.OK, other.set(tg.root, "", -1))
+		require.Equal(tg, jute.OK, other.set(tg.root, "", anyVersion))
 		got := make(chan jute.ReplyHeader, 1)
 		go func() { h, _, _ := c.read(); got <- h }()
 		synctest.Wait()

@@ -93,7 +93,7 @@ func TestStartSaysThatAClientHasNotSeenTheBreak(t *testing.T) {
 func TestALongReplyIsSentBeforeTheNextRequest(t *testing.T) {
 	onEmbedded(t, func(tg *target) {
 		c := tg.connect()
-		require.Equal(tg, jute.OK, c.set(tg.root, strings.Repeat("x", 64<<10), -1))
+		require.Equal(tg, jute.OK, c.set(tg.root, strings.Repeat("x", 64<<10), anyVersion))
 		c.write(append(frame(&jute.RequestHeader{Op: jute.OpGetData}, &jute.PathWatch{Path: tg.root}),
 			frame(&jute.RequestHeader{Op: jute.OpDelete}, &jute.PathVersion{Path: tg.root, Version: -1})...))
 		synctest.Wait()

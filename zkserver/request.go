@@ -238,12 +238,12 @@ func (c *conn) executeGetEphemerals(_ jute.Op, d *jute.Decoder, body *jute.Encod
 
 func (c *conn) executeWhoAmI(_ jute.Op, _ *jute.Decoder, body *jute.Encoder) jute.Code {
 	body.Int32(int32(len(c.identities)))
-	for _, who := range c.identities {
-		user := who.id
-		if who.scheme == "digest" {
-			user, _, _ = strings.Cut(who.id, ":")
+	for _, own := range c.identities {
+		user := own.id
+		if own.scheme == "digest" {
+			user, _, _ = strings.Cut(own.id, ":") // without the hash of the password
 		}
-		body.String(who.scheme)
+		body.String(own.scheme)
 		body.String(user)
 	}
 	return jute.OK
@@ -445,8 +445,8 @@ func (c *conn) executeMulti(_ jute.Op, d *jute.Decoder, body *jute.Encoder) jute
 			break
 		}
 	}
-	(&jute.MultiHeader{Op: -1, Done: true, Err: -1}).Encode(body) // the end of the results
-	t.commit()                                                    // nothing, after a rollback
+	jute.EndOfMulti.Encode(body)
+	t.commit() // nothing, after a rollback
 	return jute.OK
 }
 

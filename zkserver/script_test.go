@@ -193,5 +193,5 @@ func (m multi) Encode(e *jute.Encoder) {
 		(&jute.MultiHeader{Op: part.op, Err: -1}).Encode(e)
 		part.body.Encode(e)
 	}
-	(&jute.MultiHeader{Op: -1, Done: true, Err: -1}).Encode(e)
+	jute.EndOfMulti.Encode(e)
 }

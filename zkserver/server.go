@@ -24,8 +24,8 @@ const (
 // A Server is one embedded ZooKeeper. All methods may be called from any goroutine at any time.
 type Server struct {
 	tick    time.Duration
-	refuses func() // set by WithRefusal
-	withTTL bool
+	refuses func()                           // set by WithRefusal
+	withTTL bool                             // set by WithTTL
 	epoch   int64                            // the upper 32 bits of each zxid
 	words   map[string]bool                  // four-letter words that are answered
 	report  func(format string, args ...any) // the Errorf of Run's test; without Run it does nothing
@@ -46,19 +46,19 @@ type Server struct {
 	down         bool                    // by Stop
 	away         map[string]struct{}     // addresses, by Stop
 	broken       []<-chan bool           // for each connection that Stop has broken, whether its client has seen it
-	conns        map[*conn]struct{}
-	lastConn     int64
-	sessions     map[int64]*session
-	lastSession  int64
-	zxid         int64 // of the last transaction
-	nodes        map[string]*node
-	containers   map[string]struct{} // paths of the container nodes
-	ttls         map[string]struct{} // paths of the nodes with a time to live
-	dataWatches  *watchTable
-	childWatches *watchTable
-	faults       []*Fault
-	body         jute.Encoder // the reply in the making
-	received     int64        // packets, for the four-letter words
+	conns        map[*conn]struct{}      // that are open
+	lastConn     int64                   // the number of the newest one
+	sessions     map[int64]*session      // by id
+	lastSession  int64                   // the id of the newest one
+	zxid         int64                   // of the last transaction
+	nodes        map[string]*node        // by path
+	containers   map[string]struct{}     // paths of the container nodes
+	ttls         map[string]struct{}     // paths of the nodes with a time to live
+	dataWatches  *watchTable             // of nodes: of their data and their existence
+	childWatches *watchTable             // of lists of children
+	faults       []*Fault                // that wait for a request, in the order in which they were made
+	body         jute.Encoder            // the reply in the making
+	received     int64                   // packets, for the four-letter words
 	sent         int64
 }
 

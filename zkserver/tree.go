@@ -14,17 +14,17 @@ import (
 type node struct {
 	data                []byte // nil and empty differ
 	acl                 []jute.ACL
-	czxid, mzxid, pzxid int64
-	ctime, mtime        int64
-	version, aversion   int32
+	czxid, mzxid, pzxid int64 // the transactions that made it, that changed its data last, and its list of children
+	ctime, mtime        int64 // in ms since 1970
+	version, aversion   int32 // the numbers of changes of its data and of its ACL
 	creates             int32 // children ever made: the number of the next sequential child, up to the largest
 	wrapped             int32 // behind the largest: the number of the next one, for creates that are under way together
 	wrappedIn           int64 // Server.lulls when wrapped was set: wrapped is valid until that changes
 	owner               int64 // session of an ephemeral node, else 0
 	container           bool
-	ttl                 int64 // of a node with a time to live, in ms, else 0
-	children            map[string]struct{}
-	list                []byte // names of the children as on the wire; nil: to be made again
+	ttl                 int64               // of a node with a time to live, in ms, else 0
+	children            map[string]struct{} // their names
+	list                []byte              // names of the children as on the wire; nil: to be made again
 }
 
 func (n *node) stat() jute.Stat {

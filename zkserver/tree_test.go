@@ -67,7 +67,7 @@ func TestNodesGoWhenTheirTimeToLiveIsOver(t *testing.T) {
 		n, _ := tg.srv.Node("/idle")
 		require.Equal(t, 10*time.Second, n.TTL)
 		time.Sleep(10 * time.Second)
-		require.Equal(t, jute.OK, c.set("/set", "", -1))
+		require.Equal(t, jute.OK, c.set("/set", "", anyVersion))
 		tg.srv.ReapContainers()
 		require.Equal(t, "/idle ttl 10s\n/parent ttl 10s\n/parent/child\n/set ttl 10s\n", tg.srv.Tree(), "its time is not over yet")
 		time.Sleep(time.Millisecond)
@@ -78,7 +78,7 @@ func TestNodesGoWhenTheirTimeToLiveIsOver(t *testing.T) {
 		watcher := tg.connect()
 		require.Equal(t, jute.OK, watcher.watch(jute.OpExists, "/parent"))
 		time.Sleep(38 * time.Second)
-		require.Equal(t, jute.OK, c.set("/set", "", -1))
+		require.Equal(t, jute.OK, c.set("/set", "", anyVersion))
 		require.Empty(t, watcher.eventsNow())
 		time.Sleep(25 * time.Second) // it looks once a minute
 		require.Equal(t, []event{{jute.EventDeleted, "/parent"}}, watcher.eventsNow())
@@ -154,7 +154,7 @@ func TestSequenceNumbersEndAtTheLargest(t *testing.T) {
 		for range together {
 			parts = append(parts, &jute.MultiHeader{Op: jute.OpCreate, Err: -1}, newRequest())
 		}
-		c.write(frame(append(parts, &jute.MultiHeader{Op: -1, Done: true, Err: -1})...))
+		c.write(frame(append(parts, &jute.EndOfMulti)...))
 		d := reply()
 		for range together {
 			new(jute.MultiHeader).Decode(d)

@@ -61,7 +61,7 @@ func (tg *target) removeAll(c *wire, path string) {
 	for _, child := range d.Strings() {
 		tg.removeAll(c, path+"/"+child)
 	}
-	c.do(jute.OpDelete, &jute.PathVersion{Path: path, Version: -1})
+	c.do(jute.OpDelete, &jute.PathVersion{Path: path, Version: anyVersion})
 }
 
 // dial opens a connection, and sends nothing on it.
@@ -142,6 +142,7 @@ func createFrame(xid int32, path string) []byte {
 func (c *wire) write(b []byte) { go c.Conn.Write(b) }
 
 const patience = 10 * time.Minute // how long a reply may take before a test fails
+const anyVersion = -1             // of a node, for set and delete
 
 func (c *wire) readFrame(within time.Duration) ([]byte, error) {
 	c.SetReadDeadline(time.Now().Add(within))
@@ -236,7 +237,7 @@ func (c *wire) create(path string, flags int32) jute.Code {
 }
 
 func (c *wire) delete(path string) jute.Code {
-	return c.code(jute.OpDelete, &jute.PathVersion{Path: path, Version: -1})
+	return c.code(jute.OpDelete, &jute.PathVersion{Path: path, Version: anyVersion})
 }
 
 func (c *wire) set(path, data string, version int32) jute.Code {

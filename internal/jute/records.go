@@ -325,6 +325,9 @@ func (h *MultiHeader) Decode(d *Decoder) {
 	h.Op, h.Done, h.Err = Op(d.Int32()), d.Bool(), Code(d.Int32())
 }
 
+// EndOfMulti is the header after the last operation.
+var EndOfMulti = MultiHeader{Op: OpError, Done: true, Err: -1}
+
 // FirstOfMulti reads a multi, or its reply, up to what its first part is about: the part's
 // operation, and the path that the request names, or that the reply says was made. After it, the
 // next read begins behind that path. A reply to a multi that has failed has no path.

@@ -43,7 +43,6 @@ func needsPackages(t *testing.T, packages map[string]string) {
 	}
 }
 
-// A process is one client.
 type process struct {
 	stdin  io.WriteCloser
 	out    testenv.Buffer // all that it has said

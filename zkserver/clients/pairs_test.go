@@ -108,7 +108,8 @@ func (c contender) do(verb string, args ...string) (why string) {
 	return ""
 }
 
-const session = 30 * time.Second // the timeout of a session that is not to expire
+const session = 30 * time.Second                           // the timeout of a session that is not to expire
+const shortPause, longPause = time.Second, 5 * time.Second // in which a lock that does not wait is acquired
 
 type pair struct{ first, second int } // two locks of the list that meet on a path
 
@@ -138,6 +139,7 @@ func (p pair) play(t *testing.T, addr string, conn *zk.Conn, path string, progra
 	if why := first.do("lock"); why != "" {
 		return "", why
 	}
+
 	library, queuePath := locks[p.first].library, path
 	if library == "Curator semaphore" {
 		queuePath += "/leases"
@@ -156,13 +158,14 @@ func (p pair) play(t *testing.T, addr string, conn *zk.Conn, path string, progra
 	if !expires {
 		first.mustDo(t, "unlock")
 	}
-	gone := func() bool { _, _, err := conn.Get(queue[0].Node); return err == zk.ErrNoNode }
-	require.Eventually(t, gone, patience, 100*time.Millisecond)
+	hasGone := func() bool { _, _, err := conn.Get(queue[0].Node); return err == zk.ErrNoNode }
+	require.Eventually(t, hasGone, patience, 100*time.Millisecond)
 	if answer == "" {
 		cell, answer = "waits", second.answer("lock", pause)
 	}
 	if answer == "" {
-		cell, answer = "waits, also for empty folders", second.answer("lock", removeFolders(t, conn, path))
+		removeFolders(t, conn, path)
+		cell, answer = "waits, also for empty folders", second.answer("lock", patience)
 	}
 	if answer == "done" {
 		second.mustDo(t, "unlock")
@@ -185,14 +188,13 @@ func childrenOf(t *testing.T, conn *zk.Conn, path string) []string {
 	return children
 }
 
-// removeFolders removes empty nodes, as the server removes containers after a minute. It returns how long to wait then.
-func removeFolders(t *testing.T, conn *zk.Conn, path string) (wait time.Duration) {
+// removeFolders removes empty nodes, as the server removes containers after a minute.
+func removeFolders(t *testing.T, conn *zk.Conn, path string) {
 	for _, child := range childrenOf(t, conn, path) {
 		if _, stat, err := conn.Exists(path + "/" + child); err == nil && stat.EphemeralOwner <= 0 {
 			conn.Delete(path+"/"+child, -1)
 		}
 	}
-	return patience
 }
 
 // readCells reads the cells of the page's table, whose first three lines and first column are its head.
@@ -275,9 +277,9 @@ func TestPairs(t *testing.T) {
 					t.Run(first.name+" "+second.name+" "+how, func(t *testing.T) {
 						t.Parallel()
 						p, path := pair{i, j}, fmt.Sprint(root, "/", i, ".", j, ".", expires)
-						cell, why := p.play(t, addr, conn, path, programs, expires, time.Second)
+						cell, why := p.play(t, addr, conn, path, programs, expires, shortPause)
 						if cell != known[p] { // the pause may have been too short for a busy machine
-							cell, why = p.play(t, addr, conn, path+".again", programs, expires, 5*time.Second)
+							cell, why = p.play(t, addr, conn, path+".again", programs, expires, longPause)
 						}
 						require.Empty(t, why)
 						mu.Lock()
@@ -337,8 +339,8 @@ func TestSafeLocksCountTogether(t *testing.T) {
 	// ZooKeeper's own locks may wait forever if the node before theirs goes between two of their requests.
 	waits := func(i, j int) bool { return known[pair{i, j}] == "waits" && locks[i].library != "ZooKeeper WriteLock" }
 	safe := func(i, j int) bool { return waits(i, j) && waits(j, i) }
-	var all []int
-	var groups [][]int
+	var all []int      // the locks that wait for all, by their numbers in the list
+	var groups [][]int // the locks that count together
 	for i := range locks {
 		for j := range i + 1 {
 			if safe(i, j) && safe(i, i) && safe(j, j) && (testenv.AtLength() || j == 0 && i != 0) {
@@ -363,8 +365,8 @@ func TestSafeLocksCountTogether(t *testing.T) {
 			c.send("count", counter, strconv.Itoa(turns))
 			contenders = append(contenders, c)
 		}
-		queues := !strings.Contains(locks[group[0]].name, "semaphore") // the queue of a semaphore is elsewhere
-		allQueue := func() bool { return !queues || len(childrenOf(t, conn, path)) == 1+len(contenders) }
+		queuesHere := !strings.Contains(locks[group[0]].name, "semaphore") // the queue of a semaphore is elsewhere
+		allQueue := func() bool { return !queuesHere || len(childrenOf(t, conn, path)) == 1+len(contenders) }
 		require.Eventually(t, allQueue, patience, 10*time.Millisecond)
 		first.mustDo(t, "unlock")
 		for _, c := range contenders {
@@ -372,6 +374,6 @@ func TestSafeLocksCountTogether(t *testing.T) {
 		}
 		_, stat := testenv.Must2(conn.Get(counter))(t)
 		require.EqualValues(t, turns*len(contenders), stat.Version)
-		require.True(t, !queues || len(childrenOf(t, conn, path)) == 0)
+		require.True(t, !queuesHere || len(childrenOf(t, conn, path)) == 0, "nodes are left")
 	}
 }

@@ -64,7 +64,8 @@ func TestForeignSuites(t *testing.T) {
 
 // compare runs the suite on both servers, and returns its row of the table.
 func (s suite) compare(t *testing.T) i18n.Text {
-	onReal, embedded := s.results(t, true), s.results(t, false)
+	const realServer, embeddedServer = true, false
+	onReal, embedded := s.results(t, realServer), s.results(t, embeddedServer)
 	require.NotEmpty(t, onReal)
 	require.Equal(t, slices.Sorted(maps.Keys(onReal)), slices.Sorted(maps.Keys(embedded)), "the tests that ran")
 	var apart []i18n.Text
