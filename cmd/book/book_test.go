@@ -131,9 +131,9 @@ func TestNothingIsLost(t *testing.T) {
 		text := fence.ReplaceAllStringFunc(string(p.source), func(diagram string) string { // its words alone
 			return flowMark.ReplaceAllString(grammar.ReplaceAllString(fence.FindStringSubmatch(diagram)[1], ""), " ")
 		})
-		want, have := make(map[string]int), make(map[string]int)
+		inSource, inBook := make(map[string]int), make(map[string]int) // how many times each word is there
 		for _, w := range word.FindAllString(html.UnescapeString(notText.ReplaceAllString(text, " ")), -1) {
-			want[w]++
+			inSource[w]++
 			total++
 		}
 		shown := element.ReplaceAllStringFunc(p.body, func(e string) string {
@@ -146,10 +146,10 @@ func TestNothingIsLost(t *testing.T) {
 			return " "
 		})
 		for _, w := range word.FindAllString(html.UnescapeString(shown), -1) {
-			have[w]++
+			inBook[w]++
 		}
-		for w, n := range want {
-			require.GreaterOrEqual(t, have[w], n, "%s: %q is missing in the book", src, w)
+		for w, n := range inSource {
+			require.GreaterOrEqual(t, inBook[w], n, "%s: %q is missing in the book", src, w)
 		}
 	}
 	require.Greater(t, total, 140_000)
@@ -165,7 +165,7 @@ func TestTheBookIsInTheOrderOfTheREADME(t *testing.T) {
 	for i, p := range b.order {
 		place[p.src] = i
 	}
-	last, checked := 0, 0
+	last, checked := 0, 0 // the place of the page before, and the number of pages
 	for _, m := range regexp.MustCompile(`(?m)^(?:\| |- .*?)\[[^\]]*\]\(([^)#]+)\)`).FindAllStringSubmatch(learn, -1) {
 		src := m[1]
 		if strings.HasSuffix(src, "/") {
@@ -307,14 +307,17 @@ func TestTheServedBookIsStrict(t *testing.T) {
 // are links to the sections that name it.
 func TestAFunctionIsWhereAPageSaysItIs(t *testing.T) {
 	b := theBook(t)
+
 	l := b.listingOf("01-naive-ephemeral/lock.go")
 	line := l.lines["TryLock"]
 	require.Contains(t, strings.Split(l.text, "\n")[line-1], "TryLock(")
 	require.Contains(t, b.pages["docs/bugs.md"].body, fmt.Sprintf("01-naive-ephemeral/lock.go.html#L%d", line))
+
 	step3 := "03-sequential-predecessor/lock.go"
 	enqueue := fmt.Sprintf("%s.html#L%d", step3, b.listingOf(step3).lines["enqueue"])
 	require.Contains(t, b.pages["docs/reading-guide.md"].body, enqueue)
 	require.Contains(t, b.pages["docs/reading-guide.zh-CN.md"].body, enqueue, "there the name is behind the link")
+
 	by := `(?m)^<a id="L` + fmt.Sprint(line) + `".*<a class="by" lang="en" href="../docs/bugs\.html#a1-[^"]*" title="The bug museum">A1</a> ` +
 		`<a class="by" lang="zh-CN" href="../docs/bugs\.zh-CN\.html#a1[^"]*" title="[^"]*">A1</a>`
 	require.Regexp(t, by, string(b.files["01-naive-ephemeral/lock.go.html"]))

@@ -152,7 +152,6 @@ func (b *book) writePage(place int, p *page) error {
 	return b.write(p.out, f)
 }
 
-// contents is the list of contents beside a page.
 func (b *book) contents(p *page) (all []contentsChapter) {
 	for i := range chapters {
 		chapter := contentsChapter{Title: chapters[i].title.In(p.lang)}
@@ -187,7 +186,7 @@ func (b *book) writeListing(l *listing) error {
 	for _, m := range l.mentions {
 		p := m.page
 		if !seen[p] {
-			f.Mentions = append(f.Mentions, mentioned{link{relativeTo(out, p.out) + "#" + m.at, p.title}, langTag(p.lang)})
+			f.Mentions = append(f.Mentions, mentioned{link{relativeTo(out, p.out) + "#" + m.heading, p.title}, langTag(p.lang)})
 		}
 		seen[p] = true
 	}

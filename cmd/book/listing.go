@@ -25,9 +25,9 @@ type listing struct {
 
 // A mention is a section of a page that links to a listing.
 type mention struct {
-	page *page
-	at   string // the ID of the section's heading
-	line int    // of the declaration that the section names; 0: it names none
+	page    *page
+	heading string // its ID
+	line    int    // of the declaration that the section names; 0: it names none
 }
 
 var docComment = regexp.MustCompile(`^(?:\s*//[^\n]*\n)+`) // before a declaration
@@ -55,16 +55,15 @@ func (b *book) listingOf(file string) *listing {
 	return l
 }
 
-// has reports whether a listing has the line with this number.
-func (l *listing) has(line string) bool {
+func (l *listing) hasLine(line string) bool {
 	n, err := strconv.Atoi(line)
 	return err == nil && n >= 1 && n <= strings.Count(l.text, "\n")+1
 }
 
 // mention notes that a section of a page links to the listing, and returns the fragment with which it should. Names are
 // the code before the link: if it has no fragment and the file declares one of the names, it leads to that line.
-func (l *listing) mention(p *page, at string, names []string, fragment string) string {
-	m := mention{page: p, at: at}
+func (l *listing) mention(p *page, heading string, names []string, fragment string) string {
+	m := mention{page: p, heading: heading}
 	for _, name := range names {
 		if line := l.lines[strings.TrimSuffix(name[strings.LastIndex(name, ".")+1:], "()")]; line > 0 {
 			m.line = line
@@ -130,7 +129,7 @@ func (l *listing) html(from string, mentions []mention) template.HTML {
 		for _, m := range mentions {
 			if m.line == i+1 {
 				fmt.Fprintf(&out, ` <a class="by" lang="%s" href="%s" title="%s">%s</a>`, langTag(m.page.lang),
-					html.EscapeString(relativeTo(from, m.page.out)+"#"+m.at),
+					html.EscapeString(relativeTo(from, m.page.out)+"#"+m.heading),
 					html.EscapeString(m.page.title), html.EscapeString(m.label()))
 			}
 		}
@@ -144,7 +143,7 @@ var bugName = regexp.MustCompile(`^(\w{2,3})(?:: |：)`)
 // label is a short name of the section: that of a bug, or the page's title.
 func (m mention) label() string {
 	for _, h := range m.page.heads {
-		if name := bugName.FindStringSubmatch(h.Title); h.ID == m.at && name != nil {
+		if name := bugName.FindStringSubmatch(h.Title); h.ID == m.heading && name != nil {
 			return name[1]
 		}
 	}

@@ -83,7 +83,8 @@ func run(ctx context.Context, t *testing.T, args []string, stdout, stderr io.Wri
 	if err != nil {
 		return err
 	}
-	labPage, err := builder.Build(ctx, false)
+	const exercisesOptional = false
+	labPage, err := builder.Build(ctx, exercisesOptional)
 	if err == nil {
 		b.files["lab.html"], b.files["wasm.js"], err = labPage.WithoutEngine()
 	}

@@ -29,8 +29,8 @@ var (
 	// generated and translated.
 	switchLine = regexp.MustCompile(`^(?:English \| \[简体中文\]|\[English\]\([^)]*\) \| 简体中文).*\n+`)
 	comment    = regexp.MustCompile(`(?s)^<!--.*-->\s*$`)
-	playLine   = regexp.MustCompile(`^go run \./cmd/lab -open(?: -scene '?([^']+?)'?)?$`)
-	lineAnchor = regexp.MustCompile(`^L(\d+)$`)
+	playLine   = regexp.MustCompile(`^go run \./cmd/lab -open(?: -scene '?([^']+?)'?)?$`) // with a scene or the opening
+	lineAnchor = regexp.MustCompile(`^L(\d+)$`)                                           // of a listing: L12
 	lineBreaks = regexp.MustCompile(` *\n[ \n]*`)
 	// chineseBlanks are those of line ends that no blank belongs to.
 	chineseBlanks = regexp.MustCompile(`([，。、：；？！（）“”]) |(\p{Han}) (\p{Han})`)
@@ -54,14 +54,14 @@ func (b *book) parsePage(p *page) {
 	p.source = switchLine.ReplaceAll(p.source, nil)
 	p.doc = b.markdown(p).Parser().Parse(text.NewReader(p.source))
 	var usedIDs []string
-	here, scene := section{}, "" // the section so far, and the last scene since its heading
-	var words strings.Builder    // of the section so far
-	var comments []ast.Node      // they are removed at the end, because the walk goes from each to the next
+	current, scene := section{}, "" // the section so far, and the last scene since its heading
+	var words strings.Builder       // of the section so far
+	var comments []ast.Node         // they are removed at the end, because the walk goes from each to the next
 	endSection := func() {
 		lines := lineBreaks.ReplaceAllString(strings.TrimSpace(words.String()), "\n")
-		here.text = chineseBlanks.ReplaceAllString(lines, "$1$2$3")
-		if here.text != "" || here.title != "" {
-			p.sections = append(p.sections, here)
+		current.text = chineseBlanks.ReplaceAllString(lines, "$1$2$3")
+		if current.text != "" || current.title != "" {
+			p.sections = append(p.sections, current)
 		}
 		words.Reset()
 	}
@@ -80,7 +80,7 @@ func (b *book) parsePage(p *page) {
 			if p.title == "" {
 				p.title = h.Title
 			}
-			here, scene = section{id: h.ID, title: h.Title}, ""
+			current, scene = section{id: h.ID, title: h.Title}, ""
 		case *ast.CodeSpan:
 			if m := playLine.FindStringSubmatch(plainText(n, p.source)); m != nil {
 				scene = b.sceneOf(m[1])
@@ -99,7 +99,7 @@ func (b *book) parsePage(p *page) {
 				}
 			}
 			if strings.HasPrefix(p.src, "docs/scenes.") && bytes.HasPrefix(code, []byte("#lock=")) {
-				b.addresses[here.id] = strings.TrimSpace(string(code))
+				b.addresses[current.id] = strings.TrimSpace(string(code))
 			}
 		case *ast.Text:
 			words.Write(n.Value(p.source))
@@ -146,15 +146,15 @@ func plainText(n ast.Node, source []byte) string {
 
 // resolveLinks makes the links of a page those of the book, and notes the scenes that the page plays.
 func (b *book) resolveLinks(p *page) {
-	var names []string               // code in the block since the last link: a function, before the link to its file
-	headings, at, scene := 0, "", "" // the number so far, the ID of the last one, and the last scene since
+	var names []string                    // code in the block since the last link: a function, before the link to its file
+	headings, heading, scene := 0, "", "" // the number so far, the ID of the last one, and the last scene since
 	walk(p.doc, func(n ast.Node) {
 		if n.Type() == ast.TypeBlock {
 			names = nil
 		}
 		switch n := n.(type) {
 		case *ast.Heading:
-			at, scene = p.heads[headings].ID, ""
+			heading, scene = p.heads[headings].ID, ""
 			if p.twin != nil && len(p.twin.heads) == len(p.heads) { // the switch of the language stays on the section
 				n.SetAttributeString("data-twin", []byte(p.twin.heads[headings].ID))
 			}
@@ -180,7 +180,7 @@ func (b *book) resolveLinks(p *page) {
 			if code := nameBehind(n, p.source); code != "" {
 				names = []string{code}
 			}
-			b.resolveLink(p, n, at, names)
+			b.resolveLink(p, n, heading, names)
 			names = nil
 		case *ast.Image:
 			n.SetAttributeString("loading", []byte("lazy"))
@@ -225,7 +225,6 @@ func (b *book) fillBlock(p *page, n *ast.FencedCodeBlock, what string) {
 	n.SetAttributeString("data-code", code)
 }
 
-// renderPage makes the page's body.
 func (b *book) renderPage(p *page) error {
 	var out bytes.Buffer
 	err := b.markdown(p).Renderer().Render(&out, p.source, p.doc)
@@ -282,9 +281,9 @@ func (b *book) copyPicture(p *page, name string) {
 	b.files[file] = body
 }
 
-// resolveLink makes a link of a page lead to a page or a listing in the book. At is the heading above the link, and names
-// are the code before it.
-func (b *book) resolveLink(p *page, n *ast.Link, at string, names []string) {
+// resolveLink makes a link of a page lead to a page or a listing in the book. The heading is that above the link, by its
+// ID, and names are the code before the link.
+func (b *book) resolveLink(p *page, n *ast.Link, heading string, names []string) {
 	raw := string(n.Destination)
 	if strings.Contains(raw, "://") {
 		n.SetAttributeString("rel", []byte("noopener noreferrer"))
@@ -311,7 +310,7 @@ func (b *book) resolveLink(p *page, n *ast.Link, at string, names []string) {
 	}
 	switch {
 	case linked != nil:
-		if fragment != "" && !linked.has(fragment) {
+		if fragment != "" && !linked.hasHeading(fragment) {
 			wrong("no such heading")
 		}
 		target = linked.out
@@ -324,20 +323,22 @@ func (b *book) resolveLink(p *page, n *ast.Link, at string, names []string) {
 	default:
 		l := b.listingOf(target)
 		target += ".html"
-		if line := lineAnchor.FindStringSubmatch(fragment); fragment != "" && (line == nil || !l.has(line[1])) {
+		if line := lineAnchor.FindStringSubmatch(fragment); fragment != "" && (line == nil || !l.hasLine(line[1])) {
 			wrong("no such line")
 		}
-		fragment = l.mention(p, at, names, fragment)
+		fragment = l.mention(p, heading, names, fragment)
 	}
-	if file != "" || linked == nil {
-		file = relativeTo(p.out, target)
+
+	address := ""
+	if file != "" || linked == nil { // otherwise the link leads to this page
+		address = relativeTo(p.out, target)
 	}
 	if fragment != "" {
-		file += "#" + fragment
+		address += "#" + fragment
 	}
-	n.Destination = []byte(file)
+	n.Destination = []byte(address)
 }
 
-func (p *page) has(fragment string) bool {
+func (p *page) hasHeading(fragment string) bool {
 	return slices.ContainsFunc(p.heads, func(h heading) bool { return h.ID == fragment })
 }

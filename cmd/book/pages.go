@@ -124,7 +124,6 @@ func (b *book) read(file string) ([]byte, error) {
 	return []byte(strings.ReplaceAll(string(text), "\r\n", "\n")), err
 }
 
-// findPages reads the Markdown pages of the checkout.
 func (b *book) findPages() error {
 	err := fs.WalkDir(os.DirFS(b.root), ".", func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
