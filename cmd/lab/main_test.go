@@ -88,7 +88,7 @@ func TestASavedLockRunsInThePage(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	b := testenv.Must(build.New(ctx, root))(t)
-	s, server := served(t)
+	s, server := startSite(t)
 	ended := make(chan struct{})
 	go func() {
 		s.watch(ctx, b, tick)

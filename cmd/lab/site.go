@@ -77,7 +77,8 @@ func (s *site) watch(ctx context.Context, b *build.Builder, tick <-chan time.Tim
 		before := b.Stamp()
 		s.beginBuild()
 		now, _ := s.state()
-		page, err := b.Build(ctx, now.last == nil) // a page without the exercises is better than none, not than the last one
+		exercisesOptional := now.last == nil // a page without them is better than none, and worse than the last one
+		page, err := b.Build(ctx, exercisesOptional)
 		if ctx.Err() != nil {
 			return
 		}

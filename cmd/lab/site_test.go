@@ -24,7 +24,7 @@ func readyPage() *build.Page {
 		"index.html": []byte("<html>\n<head>\n</head>\n</html>\n"), "main.js": []byte("run();\n")}}
 }
 
-func served(t *testing.T) (*site, *httptest.Server) {
+func startSite(t *testing.T) (*site, *httptest.Server) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(nil)
 	s := newSite(server.Listener.Addr().String())
@@ -34,7 +34,7 @@ func served(t *testing.T) (*site, *httptest.Server) {
 	return s, server
 }
 
-func get(t *testing.T, url, host string) (*http.Response, string) {
+func get(t *testing.T, url, host string) (*http.Response, string) { // with the header Host, unless host is ""
 	t.Helper()
 	req := testenv.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil))(t)
 	if host != "" {
@@ -46,7 +46,7 @@ func get(t *testing.T, url, host string) (*http.Response, string) {
 }
 
 func TestNoOtherHostIsAnswered(t *testing.T) {
-	s, server := served(t)
+	s, server := startSite(t)
 	s.endBuild(readyPage(), nil)
 	_, port := testenv.Must2(net.SplitHostPort(s.host))(t)
 	for _, host := range []string{"", "localhost:" + port, "127.0.0.1:" + port, "[::1]:" + port} {
@@ -66,7 +66,7 @@ func TestNoOtherHostIsAnswered(t *testing.T) {
 }
 
 func TestEveryAnswerHasThePolicy(t *testing.T) {
-	s, server := served(t)
+	s, server := startSite(t)
 	s.endBuild(readyPage(), nil)
 	for _, path := range []string{"/", "/main.js", "/engine.wasm", "/none"} {
 		resp, _ := get(t, server.URL+path, "")
@@ -85,7 +85,7 @@ func TestEveryAnswerHasThePolicy(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, resp.StatusCode)
 }
 
-type eventReader struct {
+type eventReader struct { // of the events that a site sends to a page
 	t     *testing.T
 	lines *bufio.Scanner
 }
@@ -117,7 +117,7 @@ func (n *eventReader) until(kind, words string) {
 }
 
 func TestAPageIsNotifiedOfEachBuild(t *testing.T) {
-	s, server := served(t)
+	s, server := startSite(t)
 	s.endBuild(readyPage(), nil)
 	_, body := get(t, server.URL, "")
 	m := regexp.MustCompile(`<meta name="lab-events" content="([^"]+)">`).FindStringSubmatch(body)
@@ -140,7 +140,7 @@ func TestAPageIsNotifiedOfEachBuild(t *testing.T) {
 
 // The browser that -open starts has a page at once, which says what is being done.
 func TestBeforeTheFirstBuildAPageSaysSo(t *testing.T) {
-	s, server := served(t)
+	s, server := startSite(t)
 	s.beginBuild()
 	_, body := get(t, server.URL, "")
 	require.Contains(t, body, "The Go compiler makes")

@@ -55,7 +55,6 @@ type pageCase struct {
 	rows   []row
 }
 
-// TestPages plays the cases of the files side by side.
 func TestPages(t *testing.T) {
 	for _, c := range allCases(t) {
 		t.Run(c.name, func(t *testing.T) {
@@ -218,6 +217,7 @@ func (p *tab) run(expression string) error {
 	return p.evaluate("Promise.resolve((" + expression + ")).then(() => lab.settled())")
 }
 
+// evaluate evaluates an expression for its effect, and waits for nothing but its promise.
 func (p *tab) evaluate(expression string) error {
 	return testenv.Err(p.value("Promise.resolve((" + expression + ")).then(() => null)"))
 }

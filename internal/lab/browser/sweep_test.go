@@ -64,7 +64,7 @@ func sweptScenes() (all []string) {
 func TestTheSweep(t *testing.T) {
 	looks := allLooks
 	if !testenv.AtLength() {
-		looks = looks[:4]
+		looks = looks[:4] // see there
 	}
 	for i, look := range looks {
 		t.Run(fmt.Sprint(look.window, " ", look.theme, " ", look.extra), func(t *testing.T) {

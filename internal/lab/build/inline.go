@@ -25,9 +25,9 @@ const inlinePolicy = "default-src 'none'; script-src 'unsafe-inline' data: blob:
 	"style-src 'unsafe-inline'; img-src data:; worker-src blob:; base-uri 'none'; form-action 'none'"
 
 var (
-	// An element of a page that names one of its files.
+	// fileTag matches an element of a page that names one of its files.
 	fileTag = regexp.MustCompile(`<link rel="(?:stylesheet|icon)" href="([^"]+)">|<script type="module" src="([^"]+)"></script>`)
-	// An import of a module of the page, which begins its line or ends a list of several.
+	// importLine matches an import of a module of the page, which begins its line or ends a list of several.
 	importLine  = regexp.MustCompile(`(?m)(^(?:import|export)\b[^"';]*|^\}\s*from\s*)"\./([^"]+)"`)
 	forReaders  = regexp.MustCompile(`(?m)^ +|(?s:/\*.*?\*/\s*)`)      // of a style sheet or of index.html
 	commentLine = regexp.MustCompile(`(?m)^[\t ]+(?://.*\n)?|^//.*\n`) // of a script: it is for readers of the sources

@@ -42,7 +42,7 @@ func Fill(root string, all []Row) error {
 		if next == len(moments) || moments[next].phrase != row.Phrase {
 			return fmt.Errorf("docs/reading-guide.md: the %d. phrase, %s, is not that of internal/lab/guide/moments.txt", next+1, row.Phrase)
 		}
-		if err := files.show(row, &moments[next]); err != nil {
+		if err := files.fillRow(row, &moments[next]); err != nil {
 			faults = errors.Join(faults, fmt.Errorf("%s, %s: %w", row.Name, row.Phrase, err))
 		}
 		next++
@@ -50,7 +50,8 @@ func Fill(root string, all []Row) error {
 	return faults
 }
 
-func (c *checkout) show(row *Row, m *moment) (err error) {
+// fillRow adds to a row what a moment shows.
+func (c *checkout) fillRow(row *Row, m *moment) (err error) {
 	row.moment, row.Nothing = m, nothingToSee[m.phrase]
 	if row.Scene, row.at, err = m.address(); err != nil {
 		return err
@@ -77,6 +78,7 @@ func (c *checkout) show(row *Row, m *moment) (err error) {
 	return err
 }
 
+// address returns the address and the instant of the moment in its scene; "" and 0 if it has none.
 func (m *moment) address() (string, time.Duration, error) {
 	if m.scene == "" {
 		return "", 0, nil

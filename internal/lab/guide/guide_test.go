@@ -61,7 +61,6 @@ func stopsByQuote() map[string][]string {
 	return all
 }
 
-// A phrase that a story quotes opens at that stop.
 func TestAQuotedPhraseOpensWhereItIsQuoted(t *testing.T) {
 	stops, quoted := stopsByQuote(), 0
 	for _, r := range filledRows(t) {

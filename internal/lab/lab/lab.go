@@ -228,10 +228,11 @@ func Find(t *testing.T, w player.World, limit time.Duration, progress func(any))
 	}
 	began, reported := time.Now(), time.Now()
 	found := &SearchResult{Known: make(map[string]*player.Trace)}
+	const reportEvery = 200 * time.Millisecond
 	// search adds what one search finds to found.
 	search := func(s explore.Search) *explore.Report {
 		s.Progress = func(r *explore.Report) {
-			if now := time.Now(); now.Sub(reported) > 200*time.Millisecond {
+			if now := time.Now(); now.Sub(reported) > reportEvery {
 				reported = now
 				n := found.Schedules + r.Schedules
 				progress(Progress{n, float64(n) / now.Sub(began).Seconds()})

@@ -40,10 +40,11 @@ var Tasks = []Task{
 		"article D, the first lock"),
 }
 
-// existingQueue is the path of a lock that takes it for the parent of its queue.
+// existingQueue says that a lock takes its path for the parent of its queue, which exists.
 var existingQueue = player.Subject{Queue: true, Exists: true}
 
-// task makes a task. In w.Lock, only Path, Queue and Exists are set: what the listing takes its path for.
+// task makes the task to find the harm in the world w: what is the listing in words. In w.Lock, only Path, Queue and
+// Exists are set: what the listing takes its path for.
 func task(number int, source string, lock listings.New, w player.World, harm player.Kind, what Text) Task {
 	name := fmt.Sprint("break-", number)
 	listing := scenes.Subject(name, lock)
