@@ -24,7 +24,8 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-const figures = "docs/figures/" // from the root
+const figures = "docs/figures/"                 // from the root
+const withLegends, withoutLegends = true, false // arguments of transcript
 
 // runsOf reads the runs of these files, named without their folder and extension.
 func runsOf(t *testing.T, names ...string) (runs []report.Run) {
@@ -53,8 +54,8 @@ func distinct(runs []report.Run, of func(report.Run) string) (texts []string) {
 	return texts
 }
 
-// transcript is the command of a file's runs and what it has printed, with the legends of the tables or without.
-func transcript(t *testing.T, legend bool, name string, lang i18n.Language) string {
+// transcript is the command of a file's runs and what it has printed, with the legends below the tables or without.
+func transcript(t *testing.T, withLegends bool, name string, lang i18n.Language) string {
 	runs := runsOf(t, name)
 	command := commandOf(runs)
 	flags := strings.Fields(command)[3:] // behind go run ./bench
@@ -70,7 +71,7 @@ func transcript(t *testing.T, legend bool, name string, lang i18n.Language) stri
 		var table bytes.Buffer
 		printTable(&table, runs, 0, lang)
 		text := table.String()
-		if !legend {
+		if !withLegends {
 			text, _, _ = strings.Cut(text, "\n"+legendBegins.In(lang))
 		}
 		out.WriteString(text)
@@ -111,7 +112,7 @@ func peersTable(t *testing.T, names ...string) string {
 		"| flags | least or floor | zklock | zk.Lock | zk.Lock / zklock | requests/acq of zklock, zk.Lock |",
 		"|---|---:|---:|---:|---:|---|",
 	}
-	show := func(format string, f float64) string {
+	orDash := func(format string, f float64) string {
 		if f == 0 {
 			return "-"
 		}
@@ -125,8 +126,8 @@ func peersTable(t *testing.T, names ...string) string {
 		ours, theirs := median("zklock", milliseconds), median("zk.Lock", milliseconds)
 		_, locks, _ := strings.Cut(commandOf(runs), "-locks ") // and the flags after it
 		rows = append(rows, fmt.Sprintf("| `-locks %s` | %s | %s | %s | %s | %s, %s |", locks,
-			show("%.1f ms", least), show("%.1f ms", ours), show("%.1f ms", theirs), show("%.2f", theirs/ours),
-			show("%.1f", median("zklock", requests)), show("%.1f", median("zk.Lock", requests))))
+			orDash("%.1f ms", least), orDash("%.1f ms", ours), orDash("%.1f ms", theirs), orDash("%.2f", theirs/ours),
+			orDash("%.1f", median("zklock", requests)), orDash("%.1f", median("zk.Lock", requests))))
 	}
 	return strings.Join(rows, "\n")
 }
@@ -155,7 +156,7 @@ func figuresPage(t *testing.T, lang i18n.Language) string {
 
 	page := template.Must(template.New("page").Funcs(template.FuncMap{
 		"machine":    func() string { return measured(machine(t, names)) },
-		"transcript": func(name string) string { return measured(transcript(t, false, name, lang)) },
+		"transcript": func(name string) string { return measured(transcript(t, withoutLegends, name, lang)) },
 		"peers":      func(names ...string) string { return measured(peersTable(t, names...)) },
 		"pauses":     func() string { return strings.TrimSpace(fileText(t, "../"+figures+"pauses.txt")) },
 		"quadratic": func() string {
@@ -258,7 +259,9 @@ func TestTheDocsSayWhatWasMeasured(t *testing.T) {
 	site.HoldsBoth(t, "docs/figures.md", "", both(figuresPage))
 	site.HoldsBoth(t, "docs/benchmark.md", "formulas", both(formulasPassage))
 	site.HoldsBoth(t, "docs/benchmark.md", "peers", both(peersPassage))
-	readme := both(func(t *testing.T, lang i18n.Language) string { return transcript(t, true, "readme", lang) + "\n" })
+	readme := both(func(t *testing.T, lang i18n.Language) string {
+		return transcript(t, withLegends, "readme", lang) + "\n"
+	})
 	readme = i18n.Both(readme.String(), inChinese.Replace(readme.In(i18n.Chinese)))
 	site.HoldsBoth(t, "README.md", "run", readme)
 	holdsRatios(t)
@@ -269,8 +272,8 @@ func TestTheDocsSayWhatWasMeasured(t *testing.T) {
 // claims are texts of the two pages, made of the program's constants or of what tests measure.
 func claims(t *testing.T) (readme, benchmark []string) {
 	readme = []string{"Go " + firstMatch(t, "../go.mod", `\ngo (\d+\.\d+)`)[0] + " installed"}
-	alone, many := counter.Everyday[0], counter.Everyday[1]
-	const rtt, times = 20, 20 // the values in the pages' examples
+	alone, many := counter.Everyday[0], counter.Everyday[1] // the loads of the second table
+	const rtt, times = 20, 20                               // the values in the pages' examples
 	benchmark = []string{
 		fmt.Sprintf("has %d acquisitions in each row: one goroutine alone that locks %d times, and %d\ngoroutines with a session each",
 			alone.Count(), alone.Times, many.Sessions),

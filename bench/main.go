@@ -225,7 +225,7 @@ func (cfg config) whatEachDoes() i18n.Text {
 	return text
 }
 
-type output struct{ flag, file string }
+type output struct{ flag, file string } // a file to write, and the flag that names it
 
 func (cfg config) outputs() []output {
 	all := []output{{"-json", cfg.json}, {"-report", cfg.report}}

@@ -146,7 +146,6 @@ func startServing(t *testing.T) serving {
 	return serving{regexp.MustCompile(`127\.0\.0\.1:[1-9]\d*`).FindString(nextOutput(t, out)), errOut, interrupt, ended}
 }
 
-// nextOutput is what is written to a pipe next.
 func nextOutput(t *testing.T, pipe io.Reader) string {
 	b := make([]byte, 1000)
 	n := testenv.Must(pipe.Read(b))(t)

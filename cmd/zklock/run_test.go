@@ -361,8 +361,8 @@ func TestACommandOutlivesWhatIsGarbage(t *testing.T) {
 func TestACommandThatItsGuardsHaveEndedIsSaidToBe(t *testing.T) {
 	onServer(t)
 	for _, c := range []struct {
-		word, session string           // the processes have the word in their command lines
-		signals       []syscall.Signal // to each of them; if all are stopped first, none sees the end of another one
+		word, session string           // the signals are for the processes that have the word in their command lines
+		signals       []syscall.Signal // if all are stopped first, none sees the end of another one
 	}{
 		{word: "-session", session: "4s", signals: []syscall.Signal{syscall.SIGSTOP}}, // zklock itself
 		{word: "__start", session: "40s", signals: []syscall.Signal{syscall.SIGSTOP, syscall.SIGKILL}},
@@ -384,7 +384,8 @@ func TestACommandThatItsGuardsHaveEndedIsSaidToBe(t *testing.T) {
 		if c.word != "" {
 			require.NoError(t, p.Process.Signal(syscall.SIGCONT))
 			require.Contains(t, []int{128 + int(syscall.SIGTERM), 128 + int(syscall.SIGKILL)}, p.awaitStatus(t))
-			requireOneLine(t, p.stderr.String(), "the l") // "the lease had less than -grace" or, if the machine has stopped, "the lock was lost"
+			const either = "the l" // "the lease had less than -grace" or, if the machine has stopped, "the lock was lost"
+			requireOneLine(t, p.stderr.String(), either)
 		}
 	}
 }

@@ -136,7 +136,6 @@ func TestWhatMayNotBeReadIsShownAsSuch(t *testing.T) {
 	require.Regexp(t, `(?m)^0  holder  -      \(not readable\) +2.*  0x[0-9a-f]+  \d+ +zklock or zk.Lock\n1  waiter  -      \\x1b\[2J\\nmine `, stdout)
 }
 
-// TestWatchShowsEachChange until it is interrupted.
 func TestWatchShowsEachChange(t *testing.T) {
 	srv, _, conn := onServer(t)
 	ctx, interrupt := context.WithCancel(t.Context())

@@ -32,8 +32,8 @@ const (
 )
 
 var (
-	entry  = regexp.MustCompile(`(?m)^msgid (".*")\nmsgstr (".*")$`)
-	verb   = regexp.MustCompile(`%[^%a-z]*([a-z])`) // of a format, such as %3d
+	entry  = regexp.MustCompile(`(?m)^msgid (".*")\nmsgstr (".*")$`) // of a file of the catalogue
+	verb   = regexp.MustCompile(`%[^%a-z]*([a-z])`)                  // of a format, such as %3d
 	letter = regexp.MustCompile(`\p{L}`)
 )
 
@@ -71,7 +71,7 @@ func TestEachTextHasItsChinese(t *testing.T) {
 }
 
 func TestBothLanguagesTakeTheSameValues(t *testing.T) {
-	verbs := func(format string) []string { // without the numbers of the values, and without widths
+	verbs := func(format string) []string { // as in "%s %d": without the numbers of the values, and without widths
 		format = strings.NewReplacer("%%", "", "%w", "%v").Replace(format)
 		return verb.FindAllString(verb.ReplaceAllString(format, "%$1"), -1)
 	}
