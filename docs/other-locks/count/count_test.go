@@ -56,8 +56,7 @@ func TestWhatIsWrongIsOneLineWithoutThePassword(t *testing.T) {
 	}
 }
 
-// polled is a lock whose waiter looks each 7 ms.
-type polled chan struct{}
+type polled chan struct{} // a lock whose waiter looks each 7 ms
 
 func (p polled) Unlock(context.Context) error { <-p; return nil }
 func (p polled) Lock(context.Context) error {

@@ -12,6 +12,7 @@ import (
 	"example.com/zklock/docs/other-locks/etcd"
 )
 
+// openEtcd opens the lock on etcd for a player, whose fields are explained in player.go.
 func openEtcd(ctx context.Context, spec string) (*player, error) {
 	var requests atomic.Int64 // calls; what comes in the client's streams is not among them
 	count := func(

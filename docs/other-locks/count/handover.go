@@ -14,8 +14,7 @@ import (
 	"example.com/zklock/internal/ensemble"
 )
 
-// handOvers is how many hand-overs of a lock are timed, and writes of its server.
-const handOvers = 200
+const handOvers = 200 // the number of hand-overs of a lock that are timed, and of writes of its server
 
 // A relay times the hand-overs between two contenders, each of which holds the lock for a turn.
 type relay struct {

@@ -32,8 +32,7 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// limit is the longest time that a run may take.
-const limit = 2 * time.Minute
+const limit = 2 * time.Minute // the longest time that a run may take
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -160,8 +159,7 @@ func openPlayers(ctx context.Context, locks string, servers map[string]*string, 
 	return all, nil
 }
 
-// A watcher says on the standard error what runs.
-type watcher struct{ w io.Writer }
+type watcher struct{ w io.Writer } // says on the standard error what runs
 
 func (w watcher) Begin(j counter.Job) { fmt.Fprintf(w.w, "%s, %s …\n", j.Lock().Name, j.Text()) }
 func (w watcher) End(report.Run)      {}

@@ -12,6 +12,7 @@ import (
 
 func init() { logging.Disable() } // each error is returned, too
 
+// openRedis opens the lock on Redis for a player, whose fields are explained in player.go.
 func openRedis(ctx context.Context, spec string) (*player, error) {
 	p, address, end := &player{}, spec, func() {}
 	if spec == "embedded" {

@@ -17,7 +17,7 @@ type table struct {
 	name, key string
 	prepare   func(ctx context.Context, db *database.DB) error
 	contender func(db *database.DB, name string) contender
-	onSQLite  int  // connections there; 0: as few as a lock needs that keeps none
+	onSQLite  int  // connections there
 	stock     bool // the contenders take a piece each, and exclude nobody
 }
 
@@ -33,14 +33,14 @@ func newRow(db *database.DB, name string) contender       { return sqlrow.New(db
 func newBuyer(db *database.DB, name string) contender     { return buyer{sqlversion.New(db, name)} }
 func newForUpdate(db *database.DB, name string) contender { return sqlforupdate.New(db, name) }
 
-// A buyer takes a piece of the stock.
-type buyer struct{ *sqlversion.Stock }
+type buyer struct{ *sqlversion.Stock } // its Lock takes a piece of the stock
 
 func (b buyer) Lock(ctx context.Context) error { return b.Buy(ctx) }
 func (b buyer) Unlock(context.Context) error   { return nil }
 
+// open opens the locks of a table for a player, whose fields are explained in player.go.
 func (k table) open(ctx context.Context, spec string) (*player, error) {
-	conns := 0
+	conns := database.FewConns
 	if database.IsSQLite(spec) {
 		conns = k.onSQLite
 	}

@@ -71,7 +71,10 @@ type DB struct {
 	statements atomic.Int64
 }
 
-// Open makes a pool of so many connections to a database; 0 are as few as a lock needs that keeps none:
+// FewConns has Open make as few connections as a lock needs that keeps none.
+const FewConns = 0
+
+// Open makes a pool of so many connections to a database, or of FewConns:
 //
 //   - "embedded": a new SQLite database in memory, gone with Close;
 //   - "sqlite:FILE": a SQLite database in a file;

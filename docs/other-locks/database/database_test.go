@@ -40,7 +40,7 @@ func TestASpecThatIsWrong(t *testing.T) {
 		"sqlite:":                          "it names no file",
 		"oracle://u:secret@127.0.0.1:1/db": "no database: it is embedded, sqlite:FILE, postgres://… or mysql://…",
 	} {
-		_, err := database.Open(t.Context(), spec, 0)
+		_, err := database.Open(t.Context(), spec, database.FewConns)
 		require.ErrorContains(t, err, want, spec)
 		require.NotContains(t, err.Error(), "sec", spec)
 		require.NotContains(t, err.Error(), "%zz", spec)
@@ -51,7 +51,7 @@ func TestASpecThatIsWrong(t *testing.T) {
 // MariaDB compares texts without regard to case and to blanks at the end, unless the column says
 // else, as those of the locks' names do.
 func TestNamesThatDifferAreRowsOfTheirOwn(t *testing.T) {
-	db, name := databasetest.Open(t, databasetest.Spec(t), 0), suite.Name()
+	db, name := databasetest.Open(t, databasetest.Spec(t), database.FewConns), suite.Name()
 	require.ErrorContains(t, db.CreateTable(t.Context(), "zklock_none", "name VARCHAR(64)"), "no column of type {name}")
 	require.NoError(t, db.CreateTable(t.Context(), "zklock_names", "name {name} NOT NULL PRIMARY KEY"))
 	insert := func(end string) error {
@@ -69,7 +69,7 @@ func TestAServerThatSaysNothing(t *testing.T) {
 	suite.Set(t, database.ConnectTimeout, 50*time.Millisecond)
 	listener := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer listener.Close()
-	_, err := database.Open(t.Context(), "mysql://u:secret@"+listener.Addr().String()+"/db", 0)
+	_, err := database.Open(t.Context(), "mysql://u:secret@"+listener.Addr().String()+"/db", database.FewConns)
 	require.ErrorContains(t, err, "no answer within 50ms")
 	require.False(t, strings.Contains(err.Error(), "secret"))
 }

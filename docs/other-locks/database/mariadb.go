@@ -97,25 +97,25 @@ func run[T any](ctx context.Context, s *session, do func(context.Context) (T, er
 	if err := ctx.Err(); err != nil {
 		return value, func() {}, err
 	}
-	own, end := context.WithCancel(context.WithoutCancel(ctx))
-	returned, quiet := make(chan struct{}), make(chan struct{})
+	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	returned, asked := make(chan struct{}), make(chan struct{}) // closed when do has returned, and after the last request
 	detach := context.AfterFunc(ctx, func() {
-		defer close(quiet)
-		defer end()
-		s.end(returned)
+		defer close(asked)
+		defer cancel()
+		s.askToEnd(returned)
 	})
 	value, err = do(own)
 	close(returned)
 	return value, func() {
-		if !detach() {
-			<-quiet
+		if ctxHasEnded := !detach(); ctxHasEnded {
+			<-asked
 		}
-		end()
+		cancel()
 	}, err
 }
 
-// end asks the server to end the statement, until that has returned or grace is over.
-func (s *session) end(returned <-chan struct{}) {
+// askToEnd asks the server to end the statement, until that has returned or grace is over.
+func (s *session) askToEnd(returned <-chan struct{}) {
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
 	for {

@@ -52,8 +52,7 @@ var ErrNoReply = errors.New("no reply from etcd, which may have done what was as
 
 var connectTimeout = 5 * time.Second
 
-// cleanUp is the time that a failed attempt may take to remove its key and lease.
-var cleanUp = 2 * time.Second
+var cleanUp = 2 * time.Second // the time that a failed attempt may take to remove its key and lease
 
 // Connect opens a client of the servers at some addresses. An error is one line, and comes within seconds.
 func Connect(ctx context.Context, addresses []string, options ...grpc.DialOption) (*clientv3.Client, error) {
@@ -115,7 +114,8 @@ func (l *Lock) TryLock(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-func (l *Lock) lock(ctx context.Context, lock func(*concurrency.Mutex, context.Context) error) error {
+// lock takes the lock by one of the two methods of a Mutex, Lock or TryLock.
+func (l *Lock) lock(ctx context.Context, method func(*concurrency.Mutex, context.Context) error) error {
 	l.attempts.Add(1)
 	if strings.Contains(l.prefix, "//") || strings.HasSuffix(l.prefix, "/") {
 		return fmt.Errorf("etcd: lock %s: the prefix contains // or ends in /, and would share its queue with another lock: leave that out", l.prefix)
@@ -126,6 +126,7 @@ func (l *Lock) lock(ctx context.Context, lock func(*concurrency.Mutex, context.C
 	if err := l.Open(ctx); err != nil {
 		return fmt.Errorf("etcd: lock %s: %w", l.prefix, explain(ctx, err))
 	}
+
 	// The Mutex adds a / and lists all that begins so. With one / alone the lock x
 	// would list the keys of the lock x/b, and wait for its holder (bug D9).
 	mutex := concurrency.NewMutex(l.session.Session, l.prefix+"/")
@@ -133,8 +134,8 @@ func (l *Lock) lock(ctx context.Context, lock func(*concurrency.Mutex, context.C
 	result := make(chan error, 1)
 	lockCtx, stop := context.WithCancel(ctx)
 	defer stop()
-	go func() { result <- lock(mutex, lockCtx) }()
-	var err, why error
+	go func() { result <- method(mutex, lockCtx) }()
+	var err, why error // why the call is given up
 	select {
 	case err = <-result:
 	case <-ctx.Done():
@@ -149,20 +150,21 @@ func (l *Lock) lock(ctx context.Context, lock func(*concurrency.Mutex, context.C
 			err = why
 		}
 	}
+
 	if errors.Is(err, rpctypes.ErrLeaseNotFound) && ctx.Err() == nil {
 		// The lease ended, and its keeper has not noticed yet.
 		l.session.stop()
 		l.session = nil
 		l.attempts.Add(-1)
-		return l.lock(ctx, lock)
+		return l.lock(ctx, method)
 	}
 	if err != nil {
 		if !errors.Is(err, concurrency.ErrLocked) {
-			s := l.session // the reply may be lost, and the key there: it goes with its lease
+			given := l.session // the reply may be lost, and the key there: it goes with its lease
 			l.session = nil
 			limits.CleanUp(ctx, cleanUp, func(ctx context.Context) {
-				s.stop()
-				l.client.Revoke(ctx, s.Lease())
+				given.stop()
+				l.client.Revoke(ctx, given.Lease())
 			})
 		}
 		return fmt.Errorf("etcd: lock %s: %w", l.prefix, explain(ctx, err))

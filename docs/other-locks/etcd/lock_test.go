@@ -20,8 +20,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// ttl is how many seconds a lease lives.
-const ttl = 600
+const ttl = 600 // how many seconds a lease lives
 
 // server is the etcd that the environment variable ETCD names. etcd's server as a library would double this module, so
 // there is no embedded one.
@@ -47,6 +46,7 @@ func countKeys(ctx context.Context, client *clientv3.Client, prefix string) (int
 	return len(response.Kvs), nil
 }
 
+// subject is a kind of contender on one server, as package suite asks for it: its Subject says what the fields are.
 func subject(t testing.TB, server string, contender func(t testing.TB, client *clientv3.Client) func(prefix string) suite.Lock) suite.Subject {
 	client := connect(t, server)
 	return suite.Subject{

@@ -14,8 +14,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// page is where the diagrams are, from the folder of a lock.
-const page = "../exhibits.md"
+const page = "../exhibits.md" // where the diagrams are, from the folder of a lock
 
 // Lines are those of the diagram of that name on the page.
 func Lines(t testing.TB, name string) []string {

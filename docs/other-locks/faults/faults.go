@@ -56,8 +56,8 @@ func (l *Lock) requireLeft(t *testing.T, want int, whose string) {
 	require.Equal(t, want, testenv.Must(l.Left(t.Context(), l.Name))(t), whose)
 }
 
-// lose loses the reply to the next request with a text, once it has left this number of keys: what the server sends
-// first need not be the reply. Asked is how many requests with it have come.
+// loseReply loses the reply to the next request with a text, once it has left this number of keys: what the server
+// sends first need not be the reply. asked returns how many requests with the text have come.
 func (l *Lock) loseReply(t *testing.T, text string, keys int, then func()) (asked func() int) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
 	t.Cleanup(cancel)
@@ -70,7 +70,7 @@ func (l *Lock) loseReply(t *testing.T, text string, keys int, then func()) (aske
 	})
 }
 
-// A contender that does not hold the lock keeps all others out.
+// The reply to Lock is lost with the line: the contender does not hold the lock, and what it has left keeps others out.
 func (l *Lock) loseLockAndLine(t *testing.T) {
 	l.loseReply(t, l.Request, 1, l.CutOff)
 	require.ErrorIs(t, l.Holder.Lock(t.Context()), l.ErrNoReply)
@@ -98,8 +98,8 @@ func (l *Lock) loseReplyToUnlock(t *testing.T) {
 // The proxy plays that the server goes away and comes back.
 func (l *Lock) loseServer(t *testing.T) {
 	require.NoError(t, l.Holder.Lock(t.Context()))
-	ctx, waits := t.Context(), make(chan error, 1)
-	if l.Waits {
+	ctx, waits := t.Context(), make(chan error, 1) // waits has the error of the waiter's Lock
+	if l.Waits {                                   // so would the waiter, and Unlock needs a limit
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, 100*time.Millisecond)
 		defer cancel()
@@ -129,8 +129,11 @@ func (l *Lock) RequireSilentCallsEnd(t *testing.T, why error) (unlock error) {
 	defer l.Heal()
 	ends := func(name string, call func(context.Context) error) error {
 		const soon = 50 * time.Millisecond
-		limits := map[error]time.Duration{context.DeadlineExceeded: soon, context.Canceled: time.Hour}
-		ctx, cancel := context.WithTimeout(t.Context(), limits[why])
+		deadline := soon
+		if why == context.Canceled {
+			deadline = time.Hour
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), deadline)
 		defer cancel()
 		if why == context.Canceled {
 			time.AfterFunc(soon, cancel)

@@ -48,43 +48,43 @@ type trial struct {
 type instant func(l *Lock, n int, act func()) (came func() bool)
 
 // sweep plays a trial at each instant, while the lock is held and while it is free.
-func sweep(t *testing.T, s suite.Subject, f trial) {
-	for _, f.isHeld = range []bool{true, false} {
-		t.Run(fmt.Sprintf("%s, the line breaks: %v, the lock is held: %v", f.what, f.lineBreaks, f.isHeld), func(t *testing.T) {
-			f.n = 1
-			for Open(t, s).play(t, f) {
-				f.n++
+func sweep(t *testing.T, s suite.Subject, tr trial) {
+	for _, tr.isHeld = range []bool{true, false} {
+		t.Run(fmt.Sprintf("%s, the line breaks: %v, the lock is held: %v", tr.what, tr.lineBreaks, tr.isHeld), func(t *testing.T) {
+			tr.n = 1
+			for Open(t, s).play(t, tr) {
+				tr.n++
 			}
 		})
 	}
 }
 
 // play plays a trial, and reports whether its instant has come.
-func (l *Lock) play(t *testing.T, f trial) bool {
+func (l *Lock) play(t *testing.T, tr trial) bool {
 	if l.CleanUp != nil {
 		suite.Set(t, l.CleanUp, patience)
 	}
 	limit, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	ctx, end := context.WithCancel(limit) // of the calls
-	instant := fmt.Sprintf("instant %d", f.n)
+	instant := fmt.Sprintf("instant %d", tr.n)
 	why, act := context.Canceled, end
-	if f.lineBreaks {
+	if tr.lineBreaks {
 		why, act = l.ErrNoReply, l.Sever
 	}
 
-	if f.isHeld {
+	if tr.isHeld {
 		require.NoError(t, l.Next.Lock(limit))
 	}
-	came := f.at(l, f.n, act)
+	came := tr.at(l, tr.n, act)
 	got := bubble.Aside(func() error { return l.Holder.Lock(ctx) })
-	if f.isHeld {
+	if tr.isHeld {
 		require.Eventually(t, func() bool { return l.Holder.Attempts() > 0 }, patience, 100*time.Microsecond)
 		if l.Waiting != nil {
 			waitsOrHasGone := func() bool {
 				isInQueue := l.Waiting(l.Name) > 0
 				if hasReturned := len(got) > 0; hasReturned {
-					return f.lineBreaks || !isInQueue
+					return tr.lineBreaks || !isInQueue
 				}
 				return isInQueue && !came()
 			}
@@ -94,7 +94,7 @@ func (l *Lock) play(t *testing.T, f trial) bool {
 	}
 
 	err := <-got
-	if err == nil && !f.lineBreaks {
+	if err == nil && !tr.lineBreaks {
 		suite.Try(t, false, l.Next, "%s: two holders", instant)
 	}
 	if err != nil {

@@ -59,8 +59,7 @@ func Poll(ctx context.Context, what string, try func(ctx context.Context) (done 
 	}
 }
 
-// promptly is the time that a caller whose ctx has ended waits for a clean-up.
-const promptly = 100 * time.Millisecond
+const promptly = 100 * time.Millisecond // the time that a caller whose ctx has ended waits for a clean-up
 
 // CleanUp calls remove, which removes what an attempt that failed may have left, once all requests of the attempt have
 // returned. remove has so much time. If ctx has ended, it may go on after CleanUp has returned.

@@ -56,8 +56,7 @@ var ErrNoReply = errors.New("no reply from Redis, which may have done what was a
 
 const connectTimeout = 5 * time.Second
 
-// cleanUp is the time that a failed attempt may take to remove its key.
-var cleanUp = 2 * time.Second
+var cleanUp = 2 * time.Second // the time that a failed attempt may take to remove its key
 
 // The scripts. Redis runs one at a time, so nothing comes between the
 // comparison and what follows. The first is article E's, word for word.

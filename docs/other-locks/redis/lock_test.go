@@ -64,6 +64,7 @@ func anHourPasses(t testing.TB, client *goredis.Client, key string) {
 	}
 }
 
+// subject is a kind of contender on one server, as package suite asks for it: its Subject says what the fields are.
 func subject(t testing.TB, contender func(client *goredis.Client, key string) suite.Lock) suite.Subject {
 	address := address(t)
 	direct := connect(t, address)
@@ -88,9 +89,7 @@ func subject(t testing.TB, contender func(client *goredis.Client, key string) su
 	}
 }
 
-func newLock(client *goredis.Client, key string) suite.Lock {
-	return redis.New(client, key, longer)
-}
+func newLock(client *goredis.Client, key string) suite.Lock { return redis.New(client, key, longer) }
 
 func TestBasic(t *testing.T) { suite.Run(t, subject(t, newLock)) }
 

@@ -28,7 +28,7 @@ func open(t testing.TB, spec string, conns int) *database.DB {
 
 // withRows opens a database that locks rows.
 func withRows(t testing.TB) *database.DB {
-	return open(t, databasetest.OpenOn(t, 0, database.PostgreSQL, database.MariaDB).Spec, 8)
+	return open(t, databasetest.OpenOn(t, database.FewConns, database.PostgreSQL, database.MariaDB).Spec, 8)
 }
 
 // endConnection ends the connection of a holder, from another one. On SQLite, which has none, it ends the transaction.
@@ -37,7 +37,7 @@ func endConnection(t testing.TB, spec string, holder *sqlforupdate.Lock) {
 		require.NoError(t, holder.Tx().Rollback())
 		return
 	}
-	db := databasetest.Open(t, spec, 0)
+	db := databasetest.Open(t, spec, database.FewConns)
 	query, kill := "SELECT pg_backend_pid()", "SELECT pg_terminate_backend(%d, 60000)"
 	if db.Kind == database.MariaDB {
 		query, kill = "SELECT connection_id()", "KILL %d"
@@ -47,6 +47,7 @@ func endConnection(t testing.TB, spec string, holder *sqlforupdate.Lock) {
 	testenv.Must(db.Exec(t.Context(), fmt.Sprintf(kill, id)))(t)
 }
 
+// subject is a kind of contender on one database, as package suite asks for it: its Subject says what the fields are.
 func subject(t testing.TB, contender func(db *database.DB, name string) suite.Lock) suite.Subject {
 	spec := databasetest.Spec(t)
 	direct := open(t, spec, 4)
@@ -116,7 +117,7 @@ func TestASessionLockBehindPgbouncerExcludesNobody(t *testing.T) {
 	spec := databasetest.Bouncer(t)
 	for range 2 {
 		var held bool
-		require.NoError(t, databasetest.Open(t, spec, 0).Row(t.Context(), "SELECT pg_try_advisory_lock(53)").Scan(&held))
+		require.NoError(t, databasetest.Open(t, spec, database.FewConns).Row(t.Context(), "SELECT pg_try_advisory_lock(53)").Scan(&held))
 		require.True(t, held)
 	}
 }

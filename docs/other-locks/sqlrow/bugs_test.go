@@ -49,7 +49,7 @@ func (l *rowLock) unlock() {
 // contender that does not hold it, and a holder whose session expires.
 func TestBugB2_AnybodyMayDeleteTheRowAndItHasNoExpiry(t *testing.T) {
 	bugs.Example("B2").HappensOff(t, i18n.Text("database"), func(s *bugs.Script) {
-		db := databasetest.Open(s, database.Embedded, 0)
+		db := databasetest.Open(s, database.Embedded, database.FewConns)
 		testenv.Must(db.Exec(s.Context(), `create table myLock(id integer primary key autoincrement,
 			method_name varchar(64) not null unique, desc varchar(1024) not null)`))(s)
 		a, b, c := &rowLock{db, "order", "A", s}, &rowLock{db, "order", "B", s}, &rowLock{db, "order", "C", s}

@@ -29,7 +29,7 @@ func TestNothingIsLeftBehindAtAnyInstant(t *testing.T) {
 // Another transaction has the row, and commits late. The waiter's insert waits for that, and its ctx ends. Lock does
 // not wait for the commit, and no row is left whose holder has gone.
 func TestAWaiterWhoseCtxEndsLeavesNoRow(t *testing.T) {
-	db := databasetest.OpenOn(t, 0, database.PostgreSQL, database.MariaDB)
+	db := databasetest.OpenOn(t, database.FewConns, database.PostgreSQL, database.MariaDB)
 	for what, contender := range map[string]func(*database.DB, string, time.Duration) *sqlrow.Lock{
 		"plain": sqlrow.New, "fenced": sqlrow.NewFenced,
 	} {
@@ -67,7 +67,7 @@ func TestAnUnlockWhoseCtxEndsCanBeAskedAgain(t *testing.T) {
 // in the first one would live for an hour more, and one that was made in the second could be taken for expired by a
 // client of another zone.
 func TestTheDatabasesTimeDoesNotGoBackWhenSummerTimeEnds(t *testing.T) {
-	db := databasetest.OpenOn(t, 0, database.MariaDB) // only it computes with local time
+	db := databasetest.OpenOn(t, database.FewConns, database.MariaDB) // only it computes with local time
 	conn := testenv.Must(db.Conn(t.Context()))(t)
 	defer conn.Close()
 	const end = 1761440400 // 2025-10-26, 01:00 UTC: in Europe 03:00 becomes 02:00

@@ -17,12 +17,11 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// longer is a time to live that no test reaches.
-const longer = time.Hour / 2
+const longer = time.Hour / 2 // a time to live that no test reaches
 
 // open opens a database with the lock's table.
 func open(t testing.TB, spec string) *database.DB {
-	db := databasetest.Open(t, spec, 0)
+	db := databasetest.Open(t, spec, database.FewConns)
 	require.NoError(t, sqlrow.Prepare(t.Context(), db))
 	return db
 }
@@ -32,7 +31,7 @@ func expire(t testing.TB, db *database.DB, name string) {
 	testenv.Must(db.Exec(t.Context(), "UPDATE zklock_row SET expires = expires - 3600000 WHERE method_name = ?", name))(t)
 }
 
-// subject makes contenders of any kind on one database.
+// subject is a kind of contender on one database, as package suite asks for it: its Subject says what the fields are.
 func subject(t testing.TB, contender func(db *database.DB, name string) suite.Lock) suite.Subject {
 	spec := databasetest.Spec(t)
 	db := open(t, spec)

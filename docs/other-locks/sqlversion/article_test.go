@@ -51,7 +51,7 @@ type session struct {
 }
 
 func sessions(t *testing.T, n int) (all []session) {
-	db := databasetest.OpenOn(t, 0, database.MariaDB) // the article's statements are for MySQL
+	db := databasetest.OpenOn(t, database.FewConns, database.MariaDB) // the article's statements are for MySQL
 	own := fmt.Sprintf("zklock_article_%d", time.Now().UnixNano())
 	testenv.Must(db.Exec(t.Context(), "CREATE DATABASE "+own))(t)
 	t.Cleanup(func() { db.DB.Exec("DROP DATABASE " + own) })

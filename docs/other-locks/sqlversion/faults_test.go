@@ -13,7 +13,7 @@ import (
 
 // Another transaction has the row when the ctx ends in which Buy waits for it: the update is not carried out later.
 func TestAPieceIsNotTakenAfterTheEndOfCtx(t *testing.T) {
-	db := databasetest.OpenOn(t, 0, database.PostgreSQL, database.MariaDB)
+	db := databasetest.OpenOn(t, database.FewConns, database.PostgreSQL, database.MariaDB)
 	s, id := stock(t, db, 20)
 	databasetest.RequireEnds(t, db, "zklock_version", "UPDATE zklock_version SET resource = resource WHERE id = ?", id, s.Buy)
 	require.Equal(t, 20, read(t, s).Resource)
@@ -24,8 +24,8 @@ func TestAPieceIsNotTakenAfterTheEndOfCtx(t *testing.T) {
 func TestAfterALostReplyThePieceMayBeTaken(t *testing.T) {
 	spec := databasetest.Spec(t)
 	line, via := databasetest.Via(t, spec)
-	s, id := stock(t, databasetest.Open(t, spec, 0), 20)
-	buyer := sqlversion.New(databasetest.Open(t, via, 0), id)
+	s, id := stock(t, databasetest.Open(t, spec, database.FewConns), 20)
+	buyer := sqlversion.New(databasetest.Open(t, via, database.FewConns), id)
 	updates := line.LoseReply("UPDATE zklock_version", nil)
 	require.ErrorIs(t, buyer.Buy(t.Context()), database.ErrNoReply)
 	require.Equal(t, 1, updates())

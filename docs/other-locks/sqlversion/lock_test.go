@@ -34,7 +34,7 @@ func read(t testing.TB, s *sqlversion.Stock) sqlversion.Reading {
 func TestNoPieceIsSoldTwice(t *testing.T) {
 	const pieces, buyers = 10, 15
 	spec := databasetest.Spec(t)
-	clients := []*database.DB{databasetest.Open(t, spec, 0), databasetest.Open(t, spec, 0), databasetest.Open(t, spec, 0)}
+	clients := []*database.DB{databasetest.Open(t, spec, database.FewConns), databasetest.Open(t, spec, database.FewConns), databasetest.Open(t, spec, database.FewConns)}
 	s, id := stock(t, clients[0], pieces)
 	results := make([]error, buyers)
 	var wg sync.WaitGroup
@@ -51,7 +51,7 @@ func TestNoPieceIsSoldTwice(t *testing.T) {
 // both sell and the stock shrinks by one. With the version the late one changes nothing: there is nothing like bug E1
 // here. The article's own statement computes on the server: TestTheArticlesUpdateLosesNothingAndSellsTooMuch plays it.
 func TestWithoutTheVersionAPieceIsSoldTwice(t *testing.T) {
-	db := databasetest.Open(t, databasetest.Spec(t), 0)
+	db := databasetest.Open(t, databasetest.Spec(t), database.FewConns)
 	for name, c := range map[string]struct {
 		take  func(id string, r sqlversion.Reading) (bool, error)
 		twice bool
@@ -76,7 +76,7 @@ func TestWithoutTheVersionAPieceIsSoldTwice(t *testing.T) {
 
 // A timestamp in place of the version, in whole seconds: two updates within one second have the same one.
 func TestATimestampForAVersionLosesUpdates(t *testing.T) {
-	db := databasetest.Open(t, databasetest.Spec(t), 0)
+	db := databasetest.Open(t, databasetest.Spec(t), database.FewConns)
 	s, id := stock(t, db, 20)
 	const second = 1700000000 // in which all of this happens
 	write := func(resource int) int64 {
@@ -92,7 +92,7 @@ func TestATimestampForAVersionLosesUpdates(t *testing.T) {
 
 // The cost that the README states.
 func TestAPieceCostsTwoStatements(t *testing.T) {
-	db := databasetest.Open(t, databasetest.Spec(t), 0)
+	db := databasetest.Open(t, databasetest.Spec(t), database.FewConns)
 	s, _ := stock(t, db, 20)
 	before := db.Statements()
 	require.NoError(t, s.Buy(t.Context()))

@@ -63,8 +63,7 @@ type Subject struct {
 	Waits     bool                  // while no server can be reached, a call waits until its ctx ends
 }
 
-// patience is real time, on a machine that may be busy.
-var patience = 2 * time.Minute
+var patience = 2 * time.Minute // real time, on a machine that may be busy
 
 // Patience sets the time that something that must happen may take, until the test
 // ends: short for a broken lock, which must fail.

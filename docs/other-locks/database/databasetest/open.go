@@ -41,8 +41,7 @@ func init() {
 	})
 }
 
-// beforePart is called whenever SQLite is about to begin a part of a statement, or to commit.
-var beforePart atomic.Pointer[func()]
+var beforePart atomic.Pointer[func()] // called whenever SQLite is about to begin a part of a statement, or to commit
 
 // Statement is that of a suite's subject; nil unless the spec is SQLite's.
 func Statement(spec string) func(n int, act func()) (came func() bool) {
@@ -67,7 +66,7 @@ func Spec(t testing.TB) string {
 	if spec := os.Getenv("SQL"); spec != "" && spec != database.Embedded {
 		return spec
 	}
-	db := testenv.Must(database.Open(context.Background(), database.Embedded, 0))(t)
+	db := testenv.Must(database.Open(context.Background(), database.Embedded, database.FewConns))(t)
 	t.Cleanup(func() { db.Close() })
 	return db.Spec
 }
@@ -95,9 +94,12 @@ func Via(t testing.TB, spec string) (*proxy.Proxy, string) {
 			"SQL=postgres://… (Debian: postgresql) or mysql://… (mariadb-server)")
 	}
 	u := testenv.Must(url.Parse(spec))(t)
-	mysql := u.Scheme == "mysql" || u.Scheme == "mariadb"
+	mysql, defaultPort := u.Scheme == "mysql" || u.Scheme == "mariadb", "5432"
+	if mysql {
+		defaultPort = "3306"
+	}
 	if u.Port() == "" {
-		u.Host = net.JoinHostPort(u.Hostname(), map[bool]string{true: "3306", false: "5432"}[mysql])
+		u.Host = net.JoinHostPort(u.Hostname(), defaultPort)
 	}
 	line := proxy.New(t, u.Host)
 	u.Host = line.Addr()
@@ -127,7 +129,7 @@ func Bouncer(t testing.TB) string {
 	file := filepath.Join(t.TempDir(), "pgbouncer.ini")
 	require.NoError(t, os.WriteFile(file, []byte(settings), 0o644))
 	servers.Start(t, func() error {
-		db, err := database.Open(t.Context(), u.String(), 0)
+		db, err := database.Open(t.Context(), u.String(), database.FewConns)
 		if err == nil {
 			db.Close()
 		}
@@ -150,8 +152,8 @@ func RequireEnds(t testing.TB, db *database.DB, table, change, name string, call
 	require.Eventually(t, over, 2*time.Minute, 10*time.Millisecond)
 }
 
-// Running is how many statements like this one the server runs for others; on PostgreSQL, if wanted, only those that
-// wait for a lock.
+// Running is how many statements like this one the server runs for others. On PostgreSQL, waits leaves out those that
+// do not wait for a lock.
 func Running(t testing.TB, db *database.DB, like string, waits bool) (n int) {
 	query := "SELECT count(*) FROM information_schema.processlist WHERE command = 'Query' AND info LIKE ? " +
 		"AND id <> connection_id()"
