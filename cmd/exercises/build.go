@@ -64,6 +64,7 @@ func archivesOf(ctx context.Context, root string, portable bool) (list []archive
 	if err != nil {
 		return nil, err
 	}
+
 	args := append([]string{"list", "-deps", "-export", "-f", "{{.ImportPath}} {{.Standard}} {{.Export}}"}, packages...)
 	cmd := goTool(ctx, root, portable || handedOut(root), args...)
 	cmd.Stderr = os.Stderr

@@ -41,6 +41,7 @@ func TestACommandThatIsEndedLeavesNothing(t *testing.T) {
 				case <-time.After(poll):
 				}
 			}
+
 			require.NoError(t, cmd.Process.Signal(sig))
 			<-ended
 			left := 0

@@ -41,6 +41,7 @@ func (a *app) handOut(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
+
 	patterns := []string{"go.sum", "LICENSE", stubsFile, "docs/exercises/README*.md", "docs/exercises/primers/*.md", "internal/bugs/listings/*.go"}
 	for _, e := range exercises {
 		patterns = append(patterns, "docs/exercises/"+e.folder+"/*.*")
@@ -88,6 +89,7 @@ func (a *app) writeBuilt(ctx context.Context, dir string) error {
 		}
 		fmt.Fprintf(&builtFiles, "%s %s/%s\n", p.name, builtFolder, name)
 	}
+
 	module, err := os.ReadFile(filepath.Join(a.root, "go.mod"))
 	if err != nil {
 		return err

@@ -81,6 +81,7 @@ func TestMutantsDie(t *testing.T) {
 				return known
 			})
 		}
+
 		solution, all := fileText(t, root, e.answer), make(map[string]*attempt)
 		for _, m := range played {
 			// Only the cases that the mutant names are asked for: others may fail as well.

@@ -157,7 +157,7 @@ func TestPagesGiveNothingAway(t *testing.T) {
 	for _, e := range exercises {
 		stub := codeLines(fileText(t, e.dir(root), e.writes()))
 		secret := secretLines(t, root, e, stub)
-		least := 21 // lines: a solution of which so much is missing is not given away
+		least := 21 // lines of the solution: a stub in which these are missing does not give it away
 		if e.file == counterexample.File {
 			least = len(locks.Tasks) // a line each
 		}
@@ -166,13 +166,13 @@ func TestPagesGiveNothingAway(t *testing.T) {
 		for _, pattern := range []string{"docs/exercises/primers/%02d-*.md", "cmd/primers/%02d_*.go"} {
 			pages = append(pages, testenv.Must(filepath.Glob(filepath.Join(root, fmt.Sprintf(pattern, e.number))))(t)...)
 		}
-		chinese := func(page string) bool { return strings.HasSuffix(page, ".zh-CN.md") }
-		others := slices.DeleteFunc(slices.Clone(pages), chinese)
-		pagesOf := 4 // README and hints, a primer and its program
+		isChinese := func(page string) bool { return strings.HasSuffix(page, ".zh-CN.md") }
+		english := slices.DeleteFunc(slices.Clone(pages), isChinese)
+		wanted := 4 // README and hints, a primer and its program
 		if e.number > 10 {
-			pagesOf = 2 // this exercise has no primer
+			wanted = 2 // this exercise has no primer
 		}
-		require.Len(t, others, pagesOf, "%s", e.folder)
+		require.Len(t, english, wanted, "the pages of %s", e.folder)
 		for _, page := range pages {
 			words := strings.Join(strings.Fields(fileText(t, page)), "")
 			for _, line := range secret {

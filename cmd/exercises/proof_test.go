@@ -99,7 +99,7 @@ func requireChinese(t *testing.T, a *attempt, r *result) {
 	if slices.Contains(a.imports, step3) {
 		files = append(files, filepath.Join(rootOf(t), exercises[2].answer))
 	}
-	var own []string
+	var own []string // sentences in the attempt's own strings, without what a format puts in
 	for _, file := range files {
 		for _, m := range stringLiteral.FindAllStringSubmatch(fileText(t, file), -1) {
 			for _, words := range verb.Split(m[1], -1) {
@@ -177,11 +177,11 @@ func TestGrade(t *testing.T) {
 	e := testenv.Must(find("3"))(t)
 	dir := t.TempDir()
 	solution := fileText(t, root, e.answer)
-	at := strings.Index(solution, "// giveUp leaves") // there the second file begins
-	require.Positive(t, at)
+	middle := strings.Index(solution, "// giveUp leaves") // there the second file begins
+	require.Positive(t, middle)
 	files := map[string]string{
-		"lock.go": strings.Replace(solution[:at], "\t\"time\"\n", "", 1), // only the second file needs it
-		"more.go": "package predecessor\n\nimport (\n\t\"errors\"\n\t\"fmt\"\n\t\"time\"\n\n\t\"github.com/go-zookeeper/zk\"\n)\n\n" + solution[at:],
+		"lock.go": strings.Replace(solution[:middle], "\t\"time\"\n", "", 1), // only the second file needs it
+		"more.go": "package predecessor\n\nimport (\n\t\"errors\"\n\t\"fmt\"\n\t\"time\"\n\n\t\"github.com/go-zookeeper/zk\"\n)\n\n" + solution[middle:],
 		// The student's own tests are not run.
 		"my_test.go":   "package predecessor\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nfunc TestMain(m *testing.M) { os.Exit(0) }\n",
 		"lock_test.go": "package predecessor\n",

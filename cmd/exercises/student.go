@@ -87,11 +87,10 @@ func (a *app) stateOf(ctx context.Context, e *exercise) exerciseState {
 
 // graded returns an attempt's grade, kept or new. ReadErr is readAttempt's error; a refusal is a grade, too.
 func (a *app) graded(ctx context.Context, e *exercise, at *attempt, readErr error) (*result, error) {
-	var refused refusal
-	switch {
-	case errors.As(readErr, &refused):
+	if refused, ok := errors.AsType[refusal](readErr); ok {
 		return e.ungraded(i18n.TextOf(refused.error)), nil
-	case readErr != nil:
+	}
+	if readErr != nil {
 		return nil, readErr
 	}
 	key, err := a.key(at)

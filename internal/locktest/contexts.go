@@ -172,6 +172,7 @@ func waitsUntilDeadline(w *contexts) {
 	began := time.Now()
 	w.beginLock(last)
 	w.Waits(last.result, last.s, "the waiter with a deadline")
+
 	for _, contender := range slices.Backward(before) { // the one just before it first
 		time.Sleep((patience - soon/10) / 3) // the last time is just before the deadline
 		if len(last.result) > 0 {
@@ -181,6 +182,7 @@ func waitsUntilDeadline(w *contexts) {
 		}
 		w.givesUp(contender, "a waiter before it")
 	}
+
 	time.Sleep(time.Until(began.Add(patience)) + soon)
 	w.True(len(last.result) > 0,
 		"the ctx of a waiter has ended after %v, and Lock has not returned: the waiter has woken three times meanwhile, "+

@@ -187,6 +187,7 @@ func eachFindsItsOwn(w *World) {
 		time.Sleep(stage.Patience) // afterwards it waits
 		w.noSecondNode(i+1, what)
 	}
+
 	for i, l := range locks {
 		for j := i + 1; j < n; j++ {
 			if len(results[j]) > 0 {

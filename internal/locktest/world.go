@@ -60,7 +60,6 @@ func (w *World) waiter(in ...*Session) (Lock, *Session, <-chan error) {
 // BeginLock calls Lock in a goroutine of its own. The result is for Holds, Waits or Result.
 func (w *World) BeginLock(l Lock) <-chan error { return w.Aside("Lock", l.Lock) }
 
-// MustLock locks and fails if that does not work.
 func (w *World) MustLock(l Lock, name i18n.Text) { w.Holds(w.BeginLock(l), name) }
 
 // TryLock calls TryLock, which must return. If the kind of lock has no TryLock, the error is errors.ErrUnsupported.
@@ -79,7 +78,6 @@ func (w *World) beginTryLock(l Lock) (result <-chan error, ok *bool) {
 	}), ok
 }
 
-// MustUnlock lets go, and fails if that does not work.
 func (w *World) MustUnlock(l Lock, name i18n.Text) {
 	w.NoError(w.UnlockErr(l, i18n.Textf("Unlock of %s", name)),
 		"Unlock of %s fails, although it was told that it holds the lock", name)

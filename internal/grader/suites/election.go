@@ -115,7 +115,7 @@ type election struct {
 	*locktest.World
 	subject ElectionSubject
 	timeout time.Duration // of the sessions of candidates
-	within  time.Duration // until the deadline of the ctx of a Lead; 0: none that is reached
+	within  time.Duration // after which the deadline of the ctx of a Lead passes; 0: it is never reached
 }
 
 // A campaign is one call of Lead.
@@ -292,8 +292,9 @@ func ctxOfCandidate(w *election) {
 	leader, next := w.leaderAndNext()
 	third := w.newCampaign("the third candidate")
 	w.mustWait(third, "another candidate leads")
-	inASecond := &election{World: w.World, subject: w.subject, timeout: w.timeout, within: time.Second}
-	fourth := inASecond.newCampaign("the next candidate")
+	w.within = time.Second // the deadline of the fourth one alone
+	fourth := w.newCampaign("the next candidate")
+	w.within = 0
 
 	next.cancel()
 	mustWrap := func(c *campaign, why error) {
@@ -364,6 +365,7 @@ func leaderCutOff(w *election) {
 		time.Sleep(c.led)
 		w.NoError(leader.ctx.Err(), "nothing has happened, the sessions live for %v without a packet, and the leader's "+
 			"ctx has ended after %v: show in time that the session lives", w.timeout, c.led)
+
 		back := w.CutOff(w.Server.Hold, leader.s)
 		select {
 		case <-leader.ctx.Done():

@@ -314,6 +314,7 @@ func wrongRelease(w *readWrite) {
 	w.NothingLeft()
 }
 
+// readWriteRequests counts the watch events and the requests of queues that leave in different orders.
 func readWriteRequests(w *readWrite) {
 	for _, c := range []struct {
 		queue string // the contenders in the order of arrival: r or w
@@ -338,6 +339,7 @@ func readWriteRequests(w *readWrite) {
 			all = append(all, p)
 			sessions = append(sessions, p.s)
 		}
+
 		woken := 0
 		for _, i := range c.leave {
 			w.mustGetIn(all[i], "when its turn has come")

@@ -101,7 +101,6 @@ func (l *caseList) add(g locktest.Group, name i18n.Text, w player.World, search 
 	l.list = append(l.list, scheduleCase{name: name, group: g, world: w, Search: search})
 }
 
-// randomName names the schedules of a random search.
 func randomName(limit, contenders int) i18n.Text {
 	return i18n.Textf("%d random schedules of %d contenders", limit, contenders)
 }

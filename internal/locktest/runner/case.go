@@ -41,7 +41,7 @@ func (c *Case) Step() {
 // Errorf, Fatalf and Skip keep the words for the process that has asked for the case.
 func (c *Case) Errorf(message string, args ...any) {
 	c.Helper()
-	f := Plain(fmt.Sprintf(message, args...))
+	f := fromTestify(fmt.Sprintf(message, args...))
 	self.addFailure(f)
 	c.T.Error(f.String())
 }
@@ -125,8 +125,8 @@ func (c *Case) First() (isFirst bool) {
 	return isFirst
 }
 
-// Plain returns the failure of an assertion of testify: the message comes before testify's own words, in English.
-func Plain(text string) Failure {
+// fromTestify returns the failure of an assertion of testify: the message comes before testify's own words, in English.
+func fromTestify(text string) Failure {
 	text = strings.TrimSuffix(text, "\n")
 	if !strings.Contains(text, "\tError Trace:\t") {
 		return Failure{Text: i18n.Same(text)}
