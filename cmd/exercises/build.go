@@ -210,6 +210,7 @@ func (c *cell) call(tool *exec.Cmd, root string, a *attempt) error {
 	if why := c.over(); why.String() != "" {
 		return refuse("does not compile: %s", why.Text)
 	}
+
 	// A student reads the names of the files, without the folders that they are in.
 	text := strings.ReplaceAll(out.String(), a.exercise.dir(root)+string(filepath.Separator), "")
 	for name, file := range a.files {

@@ -125,6 +125,7 @@ func (c *cell) watch(ctx context.Context) {
 			return
 		case <-ticks.C:
 		}
+
 		used := c.usage()
 		waited += beat
 		if !used.waits {

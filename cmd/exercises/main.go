@@ -106,11 +106,11 @@ func run(ctx context.Context, args []string, out io.Writer, lang *i18n.Language)
 	default:
 		return i18n.Errorf("there is no command %q; go run ./cmd/exercises lists them", command)
 	}
+
 	names, err := parse(flags, args, least, most)
 	if err != nil {
 		return err
 	}
-
 	var e *exercise // that is named
 	if command == "watch" {
 		e, err = a.wanted(ctx, names)
@@ -120,6 +120,7 @@ func run(ctx context.Context, args []string, out io.Writer, lang *i18n.Language)
 	if err != nil {
 		return err
 	}
+
 	switch command {
 	case "list":
 		return a.list(ctx)

@@ -39,12 +39,11 @@ func TestEveryExerciseIsComplete(t *testing.T) {
 			}
 			require.Contains(t, fileText(t, e.dir(root), "lock_test.go"), "func "+s.test+"(t *testing.T) {")
 		}
+
 		readme := fileText(t, e.dir(root), "README.md")
 		facts := []string{
-			fmt.Sprintf("# Exercise %d: ", e.number), "**Goal.** ", "**Read** ",
-			sizeOfOurs(t, e),
-			fmt.Sprintf("go run ./cmd/exercises hint %d", e.number),
-			"go test ./docs/exercises/" + e.folder,
+			fmt.Sprintf("# Exercise %d: ", e.number), "**Goal.** ", "**Read** ", sizeOfOurs(t, e),
+			fmt.Sprintf("go run ./cmd/exercises hint %d", e.number), "go test ./docs/exercises/" + e.folder,
 		}
 		for _, sh := range e.shares {
 			facts = append(facts, fmt.Sprintf("\n| %s | %d |", sh.group, sh.points))
@@ -52,6 +51,7 @@ func TestEveryExerciseIsComplete(t *testing.T) {
 		for _, fact := range facts {
 			require.Contains(t, readme, fact, "%s", e.folder)
 		}
+
 		require.Contains(t, index, fmt.Sprintf("| [%d", e.number), "docs/exercises/README.md")
 		require.Contains(t, index, fmt.Sprintf("](%s/) | %d |", e.folder, e.points()), "docs/exercises/README.md")
 		hints := testenv.Must(hintsIn(filepath.Join(e.dir(root), "hints.md")))(t)

@@ -122,6 +122,7 @@ func EphemeralNode(w *World) {
 	}
 	w.NotEmpty(nodes, "Lock has returned, and there is no node of the holder at %s or below it: nothing keeps the next contender out; "+
 		"make a node, and hold the lock only if that makes you the holder", w.Path)
+
 	for _, node := range nodes {
 		p := w.Path + "/" + node
 		_, stat, err := admin.Get(p)

@@ -68,6 +68,10 @@ func WakeUps(w *World) {
 	if w.Subject.WakeUps == nil {
 		w.Skip(i18n.Text("Subject.WakeUps is nil: there is no prediction of the watch events to compare with"))
 	}
+	advice := i18n.Text("watch only the node before your own")
+	if w.Subject.Permits {
+		advice = "with p permits watch only the p nodes just before yours"
+	}
 	for _, waiters := range []int{1, 12} { // with 12, a lock that wakes a fixed number shows it
 		locks, results, sessions := w.queue(waiters + 1)
 		holder := 0
@@ -80,7 +84,7 @@ func WakeUps(w *World) {
 			sent, predicted := int(Events(sessions, done)-before), w.Subject.WakeUps(waiting)
 			wakesAll := sent >= waiting && predicted < waiting
 			w.False(wakesAll, "you wake everybody: a release with %d waiting sent %d watch events, and %d was predicted (the herd "+
-				"effect); %s", waiting, sent, predicted, w.Subject.watchOnly())
+				"effect); %s", waiting, sent, predicted, advice)
 			w.True(sent == predicted, "a release with %d waiting sent %d watch events, and %d was predicted (Subject.WakeUps)",
 				waiting, sent, predicted)
 			done[holder] = true
@@ -90,14 +94,6 @@ func WakeUps(w *World) {
 			require.NoError(w, w.Session().Delete(w.Path, -1))
 		}
 	}
-}
-
-// watchOnly is what a waiter has to watch.
-func (s Subject) watchOnly() i18n.Text {
-	if s.Permits {
-		return "with p permits watch only the p nodes just before yours"
-	}
-	return "watch only the node before your own"
 }
 
 // othersWait reports whether all contenders wait but the holder and those that are done.

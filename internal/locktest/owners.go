@@ -91,12 +91,10 @@ func (w *owners) holdsTimes(n int, l Lock, when i18n.Text) {
 	}
 }
 
-// tryLockGets fails unless TryLock returns true.
 func (w *owners) tryLockGets(l Lock, name i18n.Text) {
 	w.True(w.tryLockReturns(l, name), "TryLock of %s returns false, and no other owner holds the lock", name)
 }
 
-// tryLockIsRefused fails unless TryLock returns false.
 func (w *owners) tryLockIsRefused(l Lock, name i18n.Text) {
 	w.False(w.tryLockReturns(l, name), "TryLock of %s returns true, and it does not get the lock: two holders", name)
 }
@@ -148,13 +146,17 @@ func (w *owners) makeQueue(l Lock) {
 	time.Sleep(w.Keeps)
 }
 
-// spoiledOwner is an owner of a new Mutex each time; open makes another owner of the latest one.
-func (w *owners) spoiledOwner() (_ spoiledContender, open func(name string) Lock) {
-	var latest func(name string) Lock
-	return spoiledContender{name: "the owner", open: func() (_ Lock, s *Session) {
-		latest, s = w.mutex()
-		return latest("owner"), s
-	}}, func(name string) Lock { return latest(name) }
+// spoiledOwner is an owner of a new Mutex each time. When its call has failed, another owner of that Mutex locks.
+func (w *owners) spoiledOwner() spoiledContender {
+	var open func(name string) Lock // makes an owner of the latest Mutex
+	return spoiledContender{
+		name: "the owner",
+		open: func() (_ Lock, s *Session) {
+			open, s = w.mutex()
+			return open("owner"), s
+		},
+		failed: func(call failedCall) { w.cleanBooks(call, open("another")) },
+	}
 }
 
 // cleanBooks fails if an owner whose call has failed is taken for the holder, or for anything

@@ -163,27 +163,24 @@ func manyGoroutines(w *owners) {
 
 	var results []<-chan error
 	for owner := range ownerCount {
-		l := open(fmt.Sprint("owner ", owner))
-		for range goroutines {
-			results = append(results, w.Aside("Lock, Unlock", func() (err error) {
-				for i := 0; i < rounds && err == nil; i++ {
-					if err = l.Lock(); err != nil {
-						break
-					}
-					oneOwner := count(owner, 1)
-					count(owner, -1)
-					if w.subject.Holds != nil {
-						w.subject.Holds(l)
-					}
-					err = l.Unlock()
-					if err == nil && !oneOwner {
-						err = i18n.Errorf("an owner has got the lock while another one holds it: two holders")
-					}
-				}
+		sharers := slices.Repeat([]Lock{open(fmt.Sprint("owner ", owner))}, goroutines)
+		results = append(results, w.Rounds("Lock, Unlock", rounds, sharers, func(l Lock) error {
+			if err := l.Lock(); err != nil {
 				return err
-			}))
-		}
+			}
+			oneOwner := count(owner, 1)
+			count(owner, -1)
+			if w.subject.Holds != nil {
+				w.subject.Holds(l)
+			}
+			err := l.Unlock()
+			if err == nil && !oneOwner {
+				err = i18n.Errorf("an owner has got the lock while another one holds it: two holders")
+			}
+			return err
+		})...)
 	}
+
 	for _, result := range results {
 		w.NoError(w.Result(result, "Lock or Unlock of one of four goroutines of an owner"),
 			"one of four goroutines of an owner that lock and unlock at once")
@@ -421,9 +418,8 @@ func unlockTooMany(w *owners) {
 // lockFails spoils each request of an owner's Lock in turn, while a stranger holds the lock. Article C's
 // lock sets its count and its owner before it asks for the lock: if that fails, both stay set.
 func lockFails(w *owners) {
-	owner, open := w.spoiledOwner()
+	owner := w.spoiledOwner()
 	owner.got = func(owner Lock) { w.holdsTimes(1, owner, "after a Lock") }
-	owner.failed = func(call failedCall) { w.cleanBooks(call, open("another")) }
 	w.spoilLock(owner)
 }
 
@@ -431,9 +427,7 @@ func lockFails(w *owners) {
 func tryLockFails(w *owners) {
 	first, _ := w.Contender()
 	w.makeQueue(first)
-	owner, open := w.spoiledOwner()
-	owner.failed = func(call failedCall) { w.cleanBooks(call, open("another")) }
-	w.spoilTryLock(owner)
+	w.spoilTryLock(w.spoiledOwner())
 }
 
 // unlockFails loses the delete of an owner's last Unlock, after which another Unlock makes up for it. Then it loses the

@@ -291,6 +291,7 @@ func (w *semaphoreWorld) releaseAt(n, first int, hold stage.MakeFault, looksAgai
 	return met
 }
 
+// placeWakeUps has those inside leave while nine wait, and counts the watch events of each release.
 func placeWakeUps(w *semaphoreWorld) {
 	if w.subject.WakeUps == nil {
 		w.Skip(i18n.Text("SemaphoreSubject.WakeUps is nil: there is no prediction of the watch events to compare with"))
@@ -320,6 +321,7 @@ func placeWakeUps(w *semaphoreWorld) {
 	w.NothingLeft()
 }
 
+// placeRequests has contenders arrive, and then each leave in turn, and counts their requests.
 func placeRequests(w *semaphoreWorld) {
 	if w.subject.Requests == nil {
 		w.Skip(i18n.Text("SemaphoreSubject.Requests is nil: there is no prediction of the requests to compare with"))

@@ -89,12 +89,14 @@ func (l *Lock) Lock() error {
 			l.node = node
 			return nil
 		}
+
 		if l.bug == "polls" {
 			time.Sleep(10 * time.Millisecond)
 		}
 		if strings.HasPrefix(l.bug, "polls") {
 			continue
 		}
+
 		changed, err := l.watch(l.path + "/" + before)
 		if errors.Is(err, zk.ErrNoNode) {
 			if l.bug == "gone before it is watched" {
