@@ -203,7 +203,7 @@ func (a *app) watch(ctx context.Context, e *exercise, once bool) error {
 		return a.next(ctx)
 	}
 	reported, unreadable := "", 0 // the content of the last report, and the number of looks in vain since then
-	for ; ctx.Err() == nil; pause(ctx) {
+	for ; ctx.Err() == nil; time.Sleep(poll) {
 		at, err := readAttempt(e.dir(a.root), e)
 		isRead := err == nil || errors.As(err, new(refusal)) // a refused attempt has a grade
 		if !isRead && !once {
@@ -243,13 +243,6 @@ func (a *app) watch(ctx context.Context, e *exercise, once bool) error {
 		a.print("\nWaits for the next change of docs/exercises/%s; ctrl-c ends.\n", e.folder)
 	}
 	return nil
-}
-
-func pause(ctx context.Context) {
-	select {
-	case <-time.After(poll):
-	case <-ctx.Done():
-	}
 }
 
 // report grades an attempt and prints the grade. ReadErr is the error of readAttempt.
