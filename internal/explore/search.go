@@ -37,7 +37,6 @@ type Report struct {
 	States    int // different ones, if they were counted
 	Depth     int // actions of the longest schedule
 	Actions   int // of all schedules
-	Diverged  int // schedules that had to be played again, because they did not repeat
 	Left      int // schedules that did not repeat in any try, of a lock with timers; those that begin alike are left out
 	Complete  bool
 	Took      time.Duration
@@ -160,7 +159,6 @@ func (x *searcher) playUntilItRepeats() *player.Run {
 		if run != nil {
 			return run
 		}
-		x.report.Diverged++
 		x.stack = x.stack[:before] // without the branches that this try has added
 		repeated = max(repeated, depth)
 		if try%5 == 0 && repeated > 0 {

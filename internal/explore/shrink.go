@@ -88,17 +88,13 @@ func Shrink(t *testing.T, w player.World, choices []string, still func(r *player
 func Replay(t *testing.T, tr *player.Trace) (again *player.Trace, err error) {
 	t.Helper()
 	for range player.Tries {
-		if again, err = replay(t, tr); err == nil && reflect.DeepEqual(again.Log, tr.Log) {
+		err = tr.Follow(func(choose player.Chooser) {
+			again = player.TraceOf(tr.World, player.Play(t, tr.World, choose))
+		})
+		again.Choices, again.Widths = tr.Choices, tr.Widths
+		if err == nil && reflect.DeepEqual(again.Log, tr.Log) {
 			break
 		}
 	}
-	return again, err
-}
-
-func replay(t *testing.T, tr *player.Trace) (again *player.Trace, err error) {
-	err = tr.Follow(func(choose player.Chooser) {
-		again = player.TraceOf(tr.World, player.Play(t, tr.World, choose))
-	})
-	again.Choices, again.Widths = tr.Choices, tr.Widths
 	return again, err
 }

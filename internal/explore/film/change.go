@@ -23,12 +23,6 @@ type Change struct {
 	Do  player.Fault  `json:"do"`
 }
 
-// apply carries out a change at its instant.
-func (p *pacer) apply(ch Change) {
-	then := player.Read(p.w, func() func() { return p.applyLocked(ch) })
-	then()
-}
-
 // applyLocked carries out the part of a change that needs the player's lock. then is the rest, which must not have it.
 func (p *pacer) applyLocked(ch Change) (then func()) {
 	w, c := p.w, p.clientOf(ch.Who)

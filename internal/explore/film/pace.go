@@ -284,7 +284,8 @@ func (p *pacer) nextLocked() (at time.Duration, do func()) {
 		c := p.changes[0]
 		offer(c.At, func() {
 			p.changes = p.changes[1:]
-			p.apply(c)
+			then := player.Read(p.w, func() func() { return p.applyLocked(c) })
+			then()
 		})
 	}
 	return at, do

@@ -100,7 +100,8 @@ func lockFrames(stack []byte) (list []Place) {
 			continue
 		}
 		file, number, _ := strings.Cut(file, ":")
-		if isMachinery(file) {
+		inFolder := func(dir string) bool { return strings.HasPrefix(file, dir) }
+		if strings.HasSuffix(file, "_test.go") || slices.ContainsFunc(machinery, inFolder) {
 			continue
 		}
 		number, _, _ = strings.Cut(number, " ")
@@ -113,10 +114,6 @@ func lockFrames(stack []byte) (list []Place) {
 		list = append(list, Place{File: file, Line: line, Func: name})
 	}
 	return list
-}
-
-func isMachinery(file string) bool {
-	return strings.HasSuffix(file, "_test.go") || slices.ContainsFunc(machinery, func(dir string) bool { return strings.HasPrefix(file, dir) })
 }
 
 // place records the line of a contender, if that has changed.

@@ -126,18 +126,23 @@ func (l *Line) sendUpLocked(raw []byte) {
 }
 
 func (e clientEnd) Read(b []byte) (int, error) {
-	l := e.Line
+	over := func() bool { return !e.c.Stopped && e.CutOffLocked() } // a stopped client does not notice
+	return e.read(b, &e.toClient, over, e.wakeClient)
+}
+
+// read is Read of an end: it waits for bytes that are delivered there, or until the line is over for that end.
+func (l *Line) read(b []byte, delivered *[]byte, over func() bool, wake *sync.Cond) (int, error) {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
 	for {
-		if n := copy(b, l.toClient); n > 0 {
-			l.toClient = slices.Delete(l.toClient, 0, n)
+		if n := copy(b, *delivered); n > 0 {
+			*delivered = slices.Delete(*delivered, 0, n)
 			return n, nil
 		}
-		if !l.c.Stopped && l.CutOffLocked() { // a stopped client does not notice
+		if over() {
 			return 0, io.EOF
 		}
-		l.wakeClient.Wait()
+		wake.Wait()
 	}
 }
 
@@ -152,19 +157,7 @@ func (e clientEnd) Close() error {
 type serverEnd struct{ *Line }
 
 func (e serverEnd) Read(b []byte) (int, error) {
-	l := e.Line
-	l.w.mu.Lock()
-	defer l.w.mu.Unlock()
-	for {
-		if n := copy(b, l.toServer); n > 0 {
-			l.toServer = slices.Delete(l.toServer, 0, n)
-			return n, nil
-		}
-		if l.Broken || l.ServerEnd {
-			return 0, io.EOF
-		}
-		l.wakeServer.Wait()
-	}
+	return e.read(b, &e.toServer, func() bool { return e.Broken || e.ServerEnd }, e.wakeServer)
 }
 
 func (e serverEnd) Write(b []byte) (int, error) {

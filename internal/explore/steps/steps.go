@@ -53,10 +53,8 @@ var (
 	}
 	// Wrap is known of every lock that sorts the names of its nodes.
 	Wrap = player.Known{
-		Name: "the numbers pass 2³¹-1, and then the names do not sort by number",
-		Match: func(v player.Violation, f player.Facts) bool {
-			return f.World.Sequence == math.MaxInt32
-		},
+		Name:  "the numbers pass 2³¹-1, and then the names do not sort by number",
+		Match: func(v player.Violation, f player.Facts) bool { return f.World.Sequence == math.MaxInt32 },
 	}
 )
 
