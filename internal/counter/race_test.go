@@ -33,17 +33,9 @@ func (f fake) Unlock(context.Context) error {
 	return f.unlock()
 }
 
-// forever is a Lock that waits until the race ends.
-func forever(ctx context.Context) error {
-	<-ctx.Done()
-	return ctx.Err()
-}
-
-// mutex makes n contenders of a lock that is right.
-func mutex(n int) (all []Contender) {
-	free := make(chan struct{}, 1)
-	free <- struct{}{}
-	lock := func(ctx context.Context) error {
+// awaiting returns a Lock that waits for free, or until the race ends.
+func awaiting(free <-chan struct{}) func(context.Context) error {
+	return func(ctx context.Context) error {
 		select {
 		case <-free:
 			return nil
@@ -51,8 +43,16 @@ func mutex(n int) (all []Contender) {
 			return ctx.Err()
 		}
 	}
+}
+
+var forever = awaiting(nil) // until the race ends
+
+// mutex makes n contenders of a lock that is right.
+func mutex(n int) (all []Contender) {
+	free := make(chan struct{}, 1)
+	free <- struct{}{}
 	for range n {
-		all = append(all, fake{lock, func() error { free <- struct{}{}; return nil }})
+		all = append(all, fake{awaiting(free), func() error { free <- struct{}{}; return nil }})
 	}
 	return all
 }

@@ -42,14 +42,7 @@ func TestARightLockPassesItsTrial(t *testing.T) {
 func TestALockThatYieldsWhenTheContextOfAWaiterEndsFailsItsTrial(t *testing.T) {
 	err := tryInBubble(t, func() []Contender {
 		free := make(chan struct{})
-		waiter := fake{lock: func(ctx context.Context) error {
-			select {
-			case <-free:
-				return nil
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}}
+		waiter := fake{lock: awaiting(free)}
 		impatient := fake{lock: func(ctx context.Context) error {
 			<-ctx.Done()
 			close(free)

@@ -110,20 +110,14 @@ func aligned(cells []string, widths []int, gap string) []string {
 		if i18n.Wide(cell) > width {
 			return append(out, cell) // the cells behind it would not be in their columns
 		}
+		blanks := strings.Repeat(" ", width-i18n.Wide(cell))
 		if first == 0 || span > 1 {
-			width = -width // to the left
+			out = append(out, cell+blanks)
+		} else {
+			out = append(out, blanks+cell)
 		}
-		out = append(out, padded(cell, width))
 	}
 	return out
-}
-
-// padded is %*s for a terminal, where a character of Chinese takes two columns.
-func padded(text string, width int) string {
-	if width < 0 {
-		return text + strings.Repeat(" ", max(-width-i18n.Wide(text), 0))
-	}
-	return strings.Repeat(" ", max(width-i18n.Wide(text), 0)) + text
 }
 
 // IsTerminal reports whether a person may look at what is written to w.

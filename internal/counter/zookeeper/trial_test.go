@@ -34,17 +34,6 @@ func inBubble(t *testing.T, test func(t *testing.T, srv *zkserver.Server, s *Ser
 	})
 }
 
-// onServer runs a test in real time.
-func onServer(t *testing.T, test func(s *Server)) {
-	t.Helper()
-	srv := zkserver.Run(t)
-	zoo := testenv.Must(ensemble.Open(t.Context(), srv.Addr()))(t)
-	s := testenv.Must(Open(t.Context(), zoo, Settings{Path: "/bench", Say: func(i18n.Text) {}}))(t)
-	test(s)
-	require.NoError(t, s.Close(nil))
-	require.Equal(t, []string{"zookeeper"}, srv.Children("/"), "nothing is left behind")
-}
-
 // A fake is a lock with these functions.
 type fake struct{ lock, unlock func() error }
 
@@ -82,10 +71,13 @@ func TestBrokenLocksAreCaught(t *testing.T) {
 			}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onServer(t, func(s *Server) {
-				player := &Player{Of: counter.Lock{Name: name}, Kind: Kind{Node: tc.node, Make: tc.newLock}, On: s}
-				require.ErrorContains(t, player.Try(t.Context()), tc.want)
-			})
+			srv := zkserver.Run(t) // in real time
+			zoo := testenv.Must(ensemble.Open(t.Context(), srv.Addr()))(t)
+			s := testenv.Must(Open(t.Context(), zoo, Settings{Path: "/bench", Say: func(i18n.Text) {}}))(t)
+			player := &Player{Of: counter.Lock{Name: name}, Kind: Kind{Node: tc.node, Make: tc.newLock}, On: s}
+			require.ErrorContains(t, player.Try(t.Context()), tc.want)
+			require.NoError(t, s.Close(nil))
+			require.Equal(t, []string{"zookeeper"}, srv.Children("/"), "nothing is left behind")
 		})
 	}
 }
