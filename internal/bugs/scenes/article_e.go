@@ -18,9 +18,7 @@ var articleE = []Bug{
 		World: oneFault(new(stock).protectedBy(naive), player.Stop),
 		Kinds: []player.Kind{player.LostAddition}, Search: atRandom, Goal: lostAddition,
 		// The late holder's Unlock finds the node of the next one, and does not delete it. By then both have written.
-		Like: func(tr *player.Trace) bool {
-			return tr.Knows(player.Outlived) && comparesLate(tr)
-		},
+		Like: func(tr *player.Trace) bool { return tr.Knows(player.Outlived) && comparesLate(tr) },
 		Substitute: "The lock is step 1's, in place of the article's on Redis: its Unlock compares and deletes, too. " +
 			"Each holder reads a number from /stock, and writes it back with one added.",
 	},
