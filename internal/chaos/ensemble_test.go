@@ -370,22 +370,15 @@ func serving(ctx context.Context, zoo *docker.Servers) error {
 		return fmt.Errorf("%d servers lead", leaders)
 	}
 	for _, n := range zoo.Nodes() {
-		if err := givesSession(ctx, n); err != nil {
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+		conn, err := zkconn.Connect(ctx, []string{n.Addr()}, 10*time.Second)
+		cancel()
+		if err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// givesSession returns an error if a client gets no session of a server.
-func givesSession(ctx context.Context, n *docker.Node) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	conn, err := zkconn.Connect(ctx, []string{n.Addr()}, 10*time.Second)
-	if err == nil {
 		conn.Close()
 	}
-	return err
+	return nil
 }
 
 // leaderAndFollowers returns the leader, and behind it the two followers.

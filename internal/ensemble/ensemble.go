@@ -24,10 +24,7 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-const (
-	SpecEmbedded  = "embedded"                      // the spec of the server inside the process
-	labelEmbedded = "embedded (in memory, no disk)" // its label beside a figure
-)
+const SpecEmbedded = "embedded" // the spec of the server inside the process
 
 // An Ensemble is a ZooKeeper that can be connected to. All methods may be called from any goroutine.
 type Ensemble struct {
@@ -55,7 +52,8 @@ func Open(ctx context.Context, spec string) (*Ensemble, error) {
 			s.Close()
 			return nil, i18n.Errorf("embedded server: %w", err)
 		}
-		return &Ensemble{servers: []string{addr}, label: labelEmbedded, dial: net.DialTimeout, server: s, inside: true}, nil
+		label := "embedded (in memory, no disk)"
+		return &Ensemble{servers: []string{addr}, label: label, dial: net.DialTimeout, server: s, inside: true}, nil
 	}
 	if err := Check(spec); err != nil {
 		return nil, err
@@ -112,13 +110,7 @@ func OverPipes(s *zkserver.Server, addresses ...string) *Ensemble {
 // joined is errors.Join on one line.
 type joined []error
 
-func (j joined) Error() string {
-	texts := make([]string, len(j))
-	for i, err := range j {
-		texts[i] = err.Error()
-	}
-	return strings.Join(texts, "; ")
-}
+func (j joined) Error() string { return strings.ReplaceAll(errors.Join(j...).Error(), "\n", "; ") }
 
 func (j joined) Unwrap() []error { return j }
 
@@ -169,7 +161,10 @@ func askWithin(parent context.Context, addr string, patience time.Duration) (ver
 	}
 	refused := strings.Contains(string(text), "whitelist") // of the words that are answered: the server serves
 	if !refused && !strings.Contains(string(text), "Zookeeper version: ") {
-		return "", "", i18n.Errorf("%s is not a ZooKeeper that serves: asked srvr, it said %q", addr, firstLine(string(text)))
+		const most = 80 // bytes
+		said, _, _ := strings.Cut(string(text), "\n")
+		said = said[:min(len(said), most)]
+		return "", "", i18n.Errorf("%s is not a ZooKeeper that serves: asked srvr, it said %q", addr, said)
 	}
 	return version, mode, nil
 }
@@ -198,12 +193,6 @@ func cancelAfter(ctx context.Context, patience time.Duration, cancel context.Can
 		}
 	}
 	cancel(errMute)
-}
-
-func firstLine(s string) string {
-	const most = 80 // bytes
-	s, _, _ = strings.Cut(s, "\n")
-	return s[:min(len(s), most)]
 }
 
 // Servers are the addresses of the servers, host:port each.
