@@ -79,18 +79,23 @@ func Connect(ctx context.Context, servers []string, sessionTimeout time.Duration
 	if ctx.Err() != nil {
 		return fail(conns.WhyEnded(ctx))
 	}
-	settings, err := newSettings(options)
-	if err != nil {
-		return fail(err)
+	s := settings{logger: slog.New(slog.DiscardHandler)}
+	for _, option := range options {
+		if option == nil {
+			return fail(errors.New("an option is nil"))
+		}
+		if err := option(&s); err != nil {
+			return fail(err)
+		}
 	}
 
 	c := newClient(sessionTimeout)
-	c.tls, c.logger = settings.tls, settings.logger
+	c.tls, c.logger = s.tls, s.logger
 	noSession := func() (*zk.Conn, error) {
 		waited := time.Since(began).Round(time.Millisecond)
 		return fail(fmt.Errorf("no session after %v: %w (%s)", waited, conns.WhyEnded(ctx), c.Report()))
 	}
-	conn, events, err := c.begin(ctx, servers, sessionTimeout, settings.client)
+	conn, events, err := c.begin(ctx, servers, sessionTimeout, s.client)
 	if err != nil {
 		c.giveUp()
 		if ctx.Err() != nil {
@@ -118,7 +123,7 @@ func Connect(ctx context.Context, servers []string, sessionTimeout time.Duration
 		defer c.giveUp()
 		return noSession()
 	}
-	if err := authenticate(ctx, conn, settings.auth); err != nil {
+	if err := authenticate(ctx, conn, s.auth); err != nil {
 		defer conn.Close()
 		defer c.giveUp()
 		return fail(err)
@@ -371,7 +376,6 @@ func (c *client) giveUp() {
 	}
 }
 
-// Within notes the shortest session timeout for which a lease lasts.
 func (c *client) Within(sessionTimeout time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -393,7 +397,6 @@ func (c *client) leaseTimeout() time.Duration {
 // watchesWait is how long the first reply of a resumed session waits for the watches.
 func (c *client) watchesWait() time.Duration { return min(againWatches, c.leaseTimeout()/16) }
 
-// Report says what was wrong with each server that has been tried.
 func (c *client) Report() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -412,7 +415,6 @@ func (c *client) Report() string {
 	return strings.Join(texts, "; ")
 }
 
-// Refused reports whether a server closes the connections of the session.
 func (c *client) Refused() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

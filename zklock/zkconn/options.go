@@ -30,19 +30,6 @@ type credential struct {
 	secret []byte
 }
 
-func newSettings(options []Option) (*settings, error) {
-	s := &settings{logger: slog.New(slog.DiscardHandler)}
-	for _, option := range options {
-		if option == nil {
-			return nil, errors.New("an option is nil")
-		}
-		if err := option(s); err != nil {
-			return nil, err
-		}
-	}
-	return s, nil
-}
-
 // WithLogger has the client log to logger, which must not block: a warning for each connection that
 // fails or breaks, for a session that has expired, for a server whose name has had no address yet,
 // and for a client that was closed while a lock still used it; and an information for each

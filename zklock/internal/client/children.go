@@ -57,11 +57,8 @@ func (c *Client) read(stop <-chan struct{}, path string, child *Child) (err erro
 	if !there {
 		child.Stat = nil
 	}
-	if errors.Is(err, zk.ErrNoNode) {
-		err = nil
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+		return fmt.Errorf("read %s: %w", path, err)
 	}
-	if err != nil {
-		err = fmt.Errorf("read %s: %w", path, err)
-	}
-	return err
+	return nil
 }
