@@ -75,7 +75,6 @@ func withClient(t *testing.T, play func(tb *serverTest, conn *zk.Conn)) {
 	onServer(t, func(tb *serverTest) { play(tb, tb.connect()) })
 }
 
-// withOrdinaryClient is onServer with an ordinary client.
 func withOrdinaryClient(t *testing.T, play func(tb *serverTest, conn *zk.Conn)) {
 	onServer(t, func(tb *serverTest) { play(tb, tb.connectOrdinary()) })
 }
@@ -98,7 +97,12 @@ func (tb *serverTest) connect() *zk.Conn {
 // changes from one to the next, it keeps the requests that it has not sent.
 func (tb *serverTest) connectWith(options ensemble.Options) *zk.Conn {
 	if tb.ordinary {
-		return ordinaryClient(tb, options)
+		return tb.connectOrdinaryWith(ordinary{buffer: options.Buffer, wrap: func(nc net.Conn) net.Conn {
+			if options.Wrap != nil {
+				nc = options.Wrap(nc)
+			}
+			return withoutWatchRace(nc)
+		}})
 	}
 	zoo := ensemble.OverPipes(tb.srv, threeServers...)
 	options.SessionTimeout = sessionTimeout
@@ -130,7 +134,6 @@ type ordinary struct {
 // connectOrdinary opens an ordinary client, and returns when it is at rest. It is closed when the test ends.
 func (tb *serverTest) connectOrdinary() *zk.Conn { return tb.connectOrdinaryWith(ordinary{}) }
 
-// connectOrdinaryWith is connectOrdinary with options.
 func (tb *serverTest) connectOrdinaryWith(o ordinary) *zk.Conn {
 	if o.sessionTimeout == 0 {
 		o.sessionTimeout = sessionTimeout
@@ -151,16 +154,6 @@ func (tb *serverTest) connectOrdinaryWith(o ordinary) *zk.Conn {
 	}
 	synctest.Wait()
 	return conn
-}
-
-// ordinaryClient is connectWith for an ordinary client.
-func ordinaryClient(tb *serverTest, o ensemble.Options) *zk.Conn {
-	return tb.connectOrdinaryWith(ordinary{buffer: o.Buffer, wrap: func(nc net.Conn) net.Conn {
-		if o.Wrap != nil {
-			nc = o.Wrap(nc)
-		}
-		return withoutWatchRace(nc)
-	}})
 }
 
 // mutex makes a Mutex at lockPath, for a client that was opened with sessionTimeout, unless the options say otherwise.
@@ -229,9 +222,9 @@ func startLock(ctx context.Context, m *zklock.Mutex, owner ...*zklock.Owner) <-c
 	return done
 }
 
-// startWaiter is startLock for a new owner. It returns when Lock waits for its turn, or for an answer of the server.
-func startWaiter(m *zklock.Mutex) <-chan lockResult {
-	waiter := startLock(context.Background(), m)
+// startWaiter is startLock that returns when Lock waits for its turn, or for an answer of the server.
+func startWaiter(m *zklock.Mutex, owner ...*zklock.Owner) <-chan lockResult {
+	waiter := startLock(context.Background(), m, owner...)
 	synctest.Wait()
 	return waiter
 }
@@ -323,7 +316,6 @@ func (tb *serverTest) nodeAt(i int) string {
 	return lockPath + "/" + names[i]
 }
 
-// create makes a node, and returns its path.
 func (tb *serverTest) create(conn *zk.Conn, path, data string, flags int32) string {
 	tb.Helper()
 	return testenv.Must(conn.Create(path, []byte(data), flags, everybody))(tb)

@@ -157,7 +157,6 @@ func (p *pausedServer) pause()                   { p.goesOn.Store(make(chan stru
 func (p *pausedServer) goOn()                    { close(p.pauseEnds()) }
 func (p *pausedServer) pauseEnds() chan struct{} { return p.goesOn.Load().(chan struct{}) }
 
-// wrap wraps a connection to the server.
 func (p *pausedServer) wrap(nc net.Conn) net.Conn {
 	nc = bubble.Through(nc, bubble.Way{Packet: func(packet []byte) []byte {
 		<-p.pauseEnds()

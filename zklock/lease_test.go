@@ -415,13 +415,6 @@ func TestALeaseOutlastsSlowAnswers(t *testing.T) {
 	}
 }
 
-// proofRequestOf is true of the requests with which a session proves that it lives.
-func proofRequestOf(session int64) func(zkserver.Request) bool {
-	return func(r zkserver.Request) bool {
-		return r.Session == session && (r.Op == jute.OpSync || r.Op == jute.OpMulti)
-	}
-}
-
 // A Lock does not fail because of three refused proofs if a good one is between them: only three in a row end it.
 func TestLockOutlastsProofsThatAreRefusedNowAndThen(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
@@ -429,11 +422,12 @@ func TestLockOutlastsProofsThatAreRefusedNowAndThen(t *testing.T) {
 		conn := tb.connectOrdinary()
 		waiter := startWaiter(tb.mutex(conn))
 		id := conn.SessionID()
-		refused := tb.srv.Fail(zkserver.CodeUnimplemented, proofRequestOf(id)).Every()
+		isProof := func(r zkserver.Request) bool { return r.Session == id && (r.Op == jute.OpSync || r.Op == jute.OpMulti) }
+		refused := tb.srv.Fail(zkserver.CodeUnimplemented, isProof).Every()
 		time.Sleep(sessionTimeout) // until its create proves nothing any more
 		refused.Release()
 
-		first := tb.srv.Fail(zkserver.CodeUnimplemented, proofRequestOf(id))
+		first := tb.srv.Fail(zkserver.CodeUnimplemented, isProof)
 		tb.mustUnlock(holder)
 		late := tb.srv.HoldReply(requestOf(id, jute.OpMulti, ""))
 		select {
@@ -442,7 +436,7 @@ func TestLockOutlastsProofsThatAreRefusedNowAndThen(t *testing.T) {
 			require.NoError(tb, got.err, "after two that were refused")
 		}
 		time.Sleep(sessionTimeout / 6) // this proof is good, and of little use
-		second := tb.srv.Fail(zkserver.CodeUnimplemented, proofRequestOf(id))
+		second := tb.srv.Fail(zkserver.CodeUnimplemented, isProof)
 		late.Release()
 		got := <-waiter
 		require.NoError(tb, got.err)

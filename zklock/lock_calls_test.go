@@ -37,8 +37,7 @@ func TestHoldsCountsTheLeasesOfAnOwner(t *testing.T) {
 		second := tb.mustLock(m, owner)
 		require.Equal(tb, 2, m.Holds(owner))
 		require.Equal(tb, first.Token(), second.Token())
-		waiter := startLock(context.Background(), m, other)
-		synctest.Wait()
+		waiter := startWaiter(m, other)
 		require.Zero(tb, m.Holds(other), "it waits")
 
 		require.NoError(tb, first.Unlock(context.Background()), "leases end in any order")
@@ -287,8 +286,7 @@ func TestShutdownRefusesNewLocksAndNamesWhatIsUnderWay(t *testing.T) {
 	withOrdinaryClient(t, func(tb *serverTest, conn *zk.Conn) {
 		m, holder := tb.mutex(conn), zklock.NewOwner("the holder")
 		stranger := tb.mustLock(tb.mutex(tb.connect()))
-		next := startLock(context.Background(), m, holder)
-		synctest.Wait()
+		next := startWaiter(m, holder)
 		waiter := startWaiter(m)
 		waitsFor := func(all string) { // asserts that Shutdown waits for all that the text names
 			err := m.Shutdown(tb.within(time.Second))

@@ -415,21 +415,18 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 // caching is a Mutex that keeps each node for some seconds, in which other clients come.
 var caching = subject{caches: true, options: []zklock.Option{zklock.WithCaching(2 * time.Second), zklock.CachingFrom(0)}}
 
-// faulty are locks with one fault each, or a wrong assumption about one. The check of histories must find each.
-var faulty = map[string]subject{
-	"all owners are one":      {owner: zklock.NewOwner("everybody")},
-	"Lost never closes":       {wrap: func(l leaseUnderTest) leaseUnderTest { return neverLost{l} }},
-	"Lost closes late":        {options: []zklock.Option{zklock.WithSessionTimeout(3 * sessionTimeout)}},
-	"the token does not grow": {wrap: func(l leaseUnderTest) leaseUnderTest { return constantToken{l} }},
-	"TryLock finds a node that is cached, and the model does not know": {options: caching.options},
-}
-
-// The check of histories finds the fault of each faulty lock.
+// The check of histories finds the fault of each of these locks, or the wrong assumption about it.
 func TestHistoriesShowWhatIsBroken(t *testing.T) {
 	testenv.Landing(t, "it is about the check")
 	testenv.RacedAtLength(t, "it is about the check, and the lock has other tests")
 	testenv.Embedded(t, "in virtual time, on a server that misbehaves on command")
-	for name, lock := range faulty {
+	for name, lock := range map[string]subject{
+		"all owners are one":      {owner: zklock.NewOwner("everybody")},
+		"Lost never closes":       {wrap: func(l leaseUnderTest) leaseUnderTest { return neverLost{l} }},
+		"Lost closes late":        {options: []zklock.Option{zklock.WithSessionTimeout(3 * sessionTimeout)}},
+		"the token does not grow": {wrap: func(l leaseUnderTest) leaseUnderTest { return constantToken{l} }},
+		"TryLock finds a node that is cached, and the model does not know": {options: caching.options},
+	} {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(5 * schedules()) { // the same seeds each time: no fault is missed by bad luck
 				if problem := playSchedule(t, seed, lock).check(""); problem != "" {

@@ -363,7 +363,13 @@ func (s *stage) makeFault() {
 		s.revoke()
 	case 7:
 		s.fault("session %d is ended", target)()
-		s.endSession(session)
+		synctest.Wait() // no client does anything
+		for _, known := range s.srv.Sessions() {
+			if known.ID == session {
+				s.take(known.Ephemerals...)
+			}
+		}
+		s.srv.Expire(session)
 	case 8:
 		s.deleteNode()
 	case 9, 10, 11: // three times as likely as another
@@ -388,16 +394,6 @@ func (s *stage) deleteNode() {
 	if err := s.admin.Delete(path, -1); !errors.Is(err, zk.ErrNoNode) { // its contender may have been faster
 		require.NoError(s.t, err)
 	}
-}
-
-func (s *stage) endSession(id int64) {
-	synctest.Wait() // no client does anything
-	for _, session := range s.srv.Sessions() {
-		if session.ID == id {
-			s.take(session.Ephemerals...)
-		}
-	}
-	s.srv.Expire(id)
 }
 
 // target draws a session, often that of the holder.

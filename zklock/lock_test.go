@@ -86,7 +86,6 @@ func TestLock(t *testing.T) {
 	locktest.Run(t, locks())
 }
 
-// leaseSubject is the subject of the suite for locks with leases.
 func leaseSubject(options ...zklock.Option) locktest.LeaseSubject {
 	options = append(options, zklock.WithSessionTimeout(bubble.SessionTimeout))
 	return locktest.LeaseSubject{
@@ -172,7 +171,6 @@ func TestLeases(t *testing.T) {
 	locktest.Run(t, leaseSubject())
 }
 
-// owners is the subject of the suite for locks with owners.
 func owners(options ...zklock.Option) locktest.OwnersSubject {
 	options = append(options, zklock.WithSessionTimeout(bubble.SessionTimeout))
 	s := leaseSubject(options...)
@@ -200,8 +198,7 @@ func TestTryLockBesideALockOfItsOwnerIsRefused(t *testing.T) {
 		slow := tb.srv.Hold(createRequestOf(conn.SessionID()))
 		first := startLock(context.Background(), m)
 		<-slow.Hit()
-		second := startLock(context.Background(), m, owner)
-		synctest.Wait()
+		second := startWaiter(m, owner)
 
 		for range 2 { // while the first owner waits for its create, and while it holds the lock
 			require.ErrorIs(tb, testenv.Err(m.TryLock(tb.within(time.Minute), owner)), zklock.ErrHeld)
@@ -224,8 +221,7 @@ func TestTryLockDoesNotWaitForALockThatCameAfterIt(t *testing.T) {
 			late := tb.srv.HoldReply(requestOf(conn.SessionID(), op, ""))
 			tried := inBackground(func() error { return testenv.Err(m.TryLock(context.Background(), tryingOwner)) })
 			<-late.Hit()
-			waiter := startLock(context.Background(), m, lockingOwner)
-			synctest.Wait()
+			waiter := startWaiter(m, lockingOwner)
 			late.Release()
 			synctest.Wait()
 			require.Len(tb, tried, 1, "it waits")
@@ -258,8 +254,7 @@ func TestTryLockBesideALockOfItsOwner(t *testing.T) {
 				tried <- lockResult{l, err}
 			}
 			if c.lockFirst {
-				waiter = startLock(context.Background(), m, owner)
-				synctest.Wait()
+				waiter = startWaiter(m, owner)
 				go try()
 			} else {
 				tries = 2 // which share the attempt, too

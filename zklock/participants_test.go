@@ -34,8 +34,7 @@ func TestParticipantsAreShownInTheOrderOfTheQueue(t *testing.T) {
 		other := tb.connect()
 		tb.create(other, lockPath+"/config", "", zk.FlagPersistent)
 		curator := tb.create(other, curatorNode, "192.0.2.1", zk.FlagEphemeralSequential)
-		done := startLock(tb.Context(), tb.mutex(other, zklock.WithData(nil)), zklock.NewOwner("last"))
-		synctest.Wait()
+		waiter := startWaiter(tb.mutex(other, zklock.WithData(nil)), zklock.NewOwner("last"))
 
 		all := tb.participants(a)
 		require.Len(tb, all, 3)
@@ -58,7 +57,7 @@ func TestParticipantsAreShownInTheOrderOfTheQueue(t *testing.T) {
 
 		tb.mustUnlock(first)
 		tb.delete(other, curator)
-		last := tb.receiveLease(done)
+		last := tb.receiveLease(waiter)
 		require.Equal(tb, all[2].Node, last.Node())
 		require.Equal(tb, lastToken, last.Token())
 		require.Equal(tb, all[0].Node, first.Node(), "it is known after Unlock, too")

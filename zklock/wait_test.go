@@ -238,11 +238,7 @@ func TestTheErrorOfAWaiterNamesNoTroubleOfEarlierCalls(t *testing.T) {
 func TestAWaiterBehindTwoIsProved(t *testing.T) {
 	onMeteredServer(t, func(tb *meter) {
 		for _, before := range []int{2, 3} {
-			var others []<-chan lockResult
-			for range before {
-				others = append(others, startLock(context.Background(), tb.mutex(tb.connect())))
-				tb.settle()
-			}
+			others := tb.startQueuedClients(before)
 			waiter := tb.startBlockedWaiter(tb.countedMutex())
 			sent := tb.sent(func() { time.Sleep(sessionTimeout) })
 			require.Equal(tb, before == 2, sent[jute.OpSync] > 0, "behind %d: %v", before, sent)

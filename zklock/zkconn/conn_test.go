@@ -228,7 +228,7 @@ func TestFaultAReplyIsReadBeforeTheWatchesAreSet(t *testing.T) {
 			first, session := dialHandshake(t, srv, jute.ConnectRequest{})
 			first.Close()
 			nc, _ := dialHandshake(t, srv, jute.ConnectRequest{SessionID: session.SessionID, Password: session.Password})
-			send(t, nc, &jute.RequestHeader{Xid: 1, Op: jute.OpSync}, syncPath("/"))
+			send(t, nc, &jute.RequestHeader{Xid: 1, Op: jute.OpGetData}, &jute.PathWatch{Path: "/"})
 			began := time.Now()
 			read := make(chan struct{})
 			go func() { defer close(read); requireReply(t, nc, 1) }()
@@ -336,11 +336,6 @@ func untilDone(t *testing.T, request func() error) {
 	}
 	require.NoError(t, err)
 }
-
-// A syncPath is the body of a sync.
-type syncPath string
-
-func (p syncPath) Encode(e *jute.Encoder) { e.String(string(p)) }
 
 // A request that waits in the client for a connection is sent on the next one, even if that begins another session:
 // an ephemeral node belongs to a session that the caller knows nothing of.
