@@ -167,7 +167,6 @@ func (m *Mutex) leaveLocked(e *entry, err error) {
 	}
 }
 
-// create makes the node.
 func (m *Mutex) create(e *entry) (err error) {
 	e.node, err = m.parent.Create(e.left, func(id string) (string, []byte) {
 		e.rec.ID = id

@@ -66,7 +66,6 @@ func (l *Lease) Guard(ctx context.Context, path string) (*Guard, error) {
 	return &Guard{l, path, mark.In(path)}, nil
 }
 
-// mark returns the mark of the hold.
 func (l *Lease) mark() client.Mark {
 	l.m.mu.Lock()
 	defer l.m.mu.Unlock()

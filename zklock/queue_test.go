@@ -284,7 +284,6 @@ const (
 	lastOfCrowd   = 10
 )
 
-// onCrowd plays a test with a crowd.
 func onCrowd(t *testing.T, play func(c *crowd)) {
 	onServer(t, func(tb *serverTest) {
 		c := &crowd{serverTest: tb, admin: tb.makeParent()}

@@ -143,7 +143,6 @@ func (c *carefulConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// readAnswer reads the answer to the handshake.
 func (c *carefulConn) readAnswer() (err error) {
 	defer func() {
 		if timedOut(err) {

@@ -174,7 +174,6 @@ func (h *hosts) hostOf(address string) string {
 // Len returns the number of addresses.
 func (h *hosts) Len() int { return len(h.all()) }
 
-// all returns all addresses.
 func (h *hosts) all() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -76,7 +76,6 @@ func overTLS(srv *zkserver.Server, config *tls.Config, asked func(sni string)) z
 	}
 }
 
-// within returns a ctx that ends after d.
 func within(t *testing.T, d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	t.Cleanup(cancel)
