@@ -4,6 +4,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,13 +77,25 @@ func (w *World) idsDifferInOneProcess(holder Lock, s, admin *Session, data []byt
 				"same data, %q: there are too few ids, and two of 300 are the same", theirs))
 			break
 		}
-		if strings.Contains(string(theirs), string(data)) && len(data) > 0 {
+		if strings.Contains(string(theirs), string(data)) && len(data) > 0 || numberGoesOn(string(data), string(theirs)) {
 			break
 		}
 		known[string(theirs)] = next
 		w.MustUnlock(next, "the next holder")
 	}
 	w.expiredUnlock(holder, s, "a contender that came later has the lock, whose node has data in which this one's occur")
+}
+
+var number, digitFirst = regexp.MustCompile(`\d+`), regexp.MustCompile(`^\d`)
+
+// numberGoesOn reports whether a number of an id goes on in another id, which is the same before, as that of "p-1 since
+// 8:15" in "p-10 since 8:16": a lock that compares beginnings takes one for the other.
+func numberGoesOn(id, other string) bool {
+	return number.ReplaceAllString(id, "0") == number.ReplaceAllString(other, "0") &&
+		slices.ContainsFunc(number.FindAllStringIndex(id, -1), func(at []int) bool {
+			rest, same := strings.CutPrefix(other, id[:at[1]])
+			return same && digitFirst.MatchString(rest)
+		})
 }
 
 // anotherProcessLocks ends the holder's session and makes another process's node, with data. Then the holder unlocks.

@@ -61,7 +61,25 @@ func writes(w *election) {
 	w.mustBeRefused(w.write(again.candidate, leader.term, "by a, late"), "a leader, in an earlier term of its own,")
 	w.recordMustBe("by b", refusedButWritten)
 	w.NoError(w.write(again.candidate, again.term, "by a"), "another leader has written since, and Write fails")
-	w.writesAfterOutage(again)
+	last := w.writesInTheNextTerm(again)
+	w.writesAfterOutage(last)
+}
+
+// writesInTheNextTerm loses a write with its connection. The leader resigns, leads once more, and writes nothing
+// more of its last term.
+func (w *election) writesInTheNextTerm(leader *campaign) (again *campaign) {
+	lost := w.Server.LoseRequest(stage.Sent(leader.s, jute.OpMulti, jute.OpSetData))
+	late := w.Aside("Write", func() error { return leader.candidate.Write(leader.term, record, []byte("lost")) })
+	w.Hit(lost, "the leader writes")
+	leader.resign(nil)
+	w.Result(leader.result, "Lead, whose function has returned,")
+	again = w.newCampaignOf("the same candidate, once more,", leader.candidate, leader.s)
+	w.mustLead(again)
+	w.Result(late, "Write, whose request was lost,")
+	node, _ := w.Server.Node(record)
+	w.True(string(node.Data) != "lost" || node.Stat.Mzxid < again.term, "a write was lost with its connection, the leader has "+
+		"resigned and leads in its next term, and the write of its last term is sent in this one: an old token has written")
+	return again
 }
 
 // writesAfterOutage has a leader resign that cannot reach a server, so that its node may stay. It leads once more.
@@ -80,25 +98,38 @@ func (w *election) writesAfterOutage(leader *campaign) {
 	w.Expire(leader.s)
 }
 
-// nameComesAgain has the session of a leader end, and the empty parent go: the numbers begin
-// again, and the next leader's node has the number of the old one's.
+// nameComesAgain has the node of a leader go, and the empty parent: the numbers begin again, and the next leader's node
+// has the number of the old one's. First the old leader's session ends, and then both are of one session.
 func nameComesAgain(w *election) {
 	w.makeRecord()
-	leader := w.leader()
-	w.Expire(leader.s)
-	w.DeleteParent(w.Session())
-	next := w.leader()
-	w.Renewed(leader.s, "the old leader's client has a new session")
-	w.mustBeRefused(w.write(leader.candidate, leader.term, "by a, late"),
-		"an old leader whose node had the number of the present leader's")
-	w.recordMustBe("nothing", refusedButWritten)
+	for _, oneSession := range []bool{false, true} {
+		w.Path += "-2" // a parent that has had no children
+		leader, admin := w.leader(), w.Session()
+		s := leader.s // of the next leader
+		if oneSession {
+			require.NoError(w, admin.Delete(w.Path+"/"+w.Nodes()[0], -1))
+		} else {
+			w.Expire(leader.s)
+			s = w.SessionFor(w.timeout)
+		}
+		w.DeleteParent(admin)
+		next := w.newCampaignOf("the next leader", w.subject.New(s.Conn, w.Path, w.timeout), s)
+		w.mustLead(next)
+		if !oneSession {
+			w.Renewed(leader.s, "the old leader's client has a new session")
+		}
 
-	w.ctxMustEnd(leader, electionTimeout, "the leader's session has ended, and the next leader's node has the same number")
-	w.resignsLate(leader)
-	w.Rest()
-	w.NoError(next.ctx.Err(), "an old leader whose node had the number of the present leader's has ended, and the "+
-		"present one's leadership is lost: its node was deleted")
-	w.resigns(next)
+		w.mustBeRefused(w.write(leader.candidate, leader.term, "by a, late"),
+			"an old leader whose node had the number of the present leader's")
+		w.recordMustBe("nothing", refusedButWritten)
+
+		w.ctxMustEnd(leader, electionTimeout, "the leader's node has gone, and the next leader's node has the same number")
+		w.resignsLate(leader)
+		w.Rest()
+		w.NoError(next.ctx.Err(), "an old leader whose node had the number of the present leader's has ended, and the "+
+			"present one's leadership is lost: its node was deleted")
+		w.resigns(next)
+	}
 }
 
 // writeUnderWay holds back each request of a Write in turn, while the leader's node goes and the next one leads.

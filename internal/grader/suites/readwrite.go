@@ -292,7 +292,16 @@ func readerBehindWaitingWriter(w *readWrite) {
 	w.NothingLeft()
 }
 
+// wrongRelease tries it at paths that have what the names of the nodes have, too.
 func wrongRelease(w *readWrite) {
+	first := w.Path
+	for _, end := range []string{"", "-read-mostly", "-write-ahead"} {
+		w.Path = first + end
+		w.releaseOfTheOtherKind()
+	}
+}
+
+func (w *readWrite) releaseOfTheOtherKind() {
 	neither := w.reader("a contender that holds nothing")
 	reader, writer := w.reader("the reader"), w.writer("the writer")
 	try := func(release func() error, name i18n.Text) {
