@@ -1,3 +1,4 @@
+// The generated parts of docs/bugs.md, the catalogue of the articles' bugs, and the tests of the page.
 package site_test
 
 import (
@@ -24,6 +25,7 @@ var (
 	headings = map[i18n.Language]string{i18n.English: `(?m)^(?:### |## Step |## )(zklock|\w\d*)\b`, i18n.Chinese: `(?m)^(?:### |## 第 |## )(zklock|\w\d*)\b`}
 )
 
+// bugsTable is the table at the beginning of the catalogue: a row for each bug.
 func bugsTable(_ *testing.T, lang i18n.Language) string {
 	rows := i18n.Text("| bug | article | kind | cured in |").In(lang) + "\n|---|---|---|---|\n"
 	for _, b := range scenes.Bugs {
@@ -70,7 +72,8 @@ func renamedBugs(t *testing.T, lang i18n.Language, page string) string {
 	// In the table by article, the bugs are in the order of the English page, which is that of the article.
 	idsOf := make(map[string][]string) // by article
 	for _, m := range articleRow.FindAllStringSubmatch(site.Read(t, catalogue), -1) {
-		idsOf[m[2]] = firstGroups(m[3], `\[([A-Z]\d+)\]`)
+		article, links := m[2], m[3]
+		idsOf[article] = firstGroups(links, `\[([A-Z]\d+)\]`)
 	}
 	for _, b := range scenes.Bugs {
 		ids := idsOf[b.Article()]
@@ -81,11 +84,12 @@ func renamedBugs(t *testing.T, lang i18n.Language, page string) string {
 	}
 	return articleRow.ReplaceAllStringFunc(page, func(line string) string {
 		m := articleRow.FindStringSubmatch(line)
+		before, article := m[1], m[2]
 		var links []string
-		for _, id := range idsOf[m[2]] {
+		for _, id := range idsOf[article] {
 			links = append(links, "["+id+"](#"+scenes.Anchor(scenes.Get(id).Heading().In(lang))+")")
 		}
-		return m[1] + strings.Join(links, i18n.Both(", ", "、").In(lang)) + " |"
+		return before + strings.Join(links, i18n.Both(", ", "、").In(lang)) + " |"
 	})
 }
 
@@ -113,13 +117,13 @@ func TestTheCatalogueHasEachBugBelowItsStep(t *testing.T) {
 
 	// A title, a link or a row that somebody has changed is found, and so is a bug or a step at another place.
 	page := site.Read(t, catalogue)
-	for _, change := range [][2]string{{"### D1: a watch", "### D1: the watch"}, {"](#d10-", "](#d10-not-"}, {"[D5](#", "[D6](#"}} {
-		changed := strings.Replace(page, change[0], change[1], 1)
+	for old, replacement := range map[string]string{"### D1: a watch": "### D1: the watch", "](#d10-": "](#d10-not-", "[D5](#": "[D6](#"} {
+		changed := strings.Replace(page, old, replacement, 1)
 		require.NotEqual(t, page, changed)
-		require.NotEqual(t, changed, renamedBugs(t, i18n.English, changed), change)
+		require.NotEqual(t, changed, renamedBugs(t, i18n.English, changed), old)
 	}
-	for _, change := range [][2]string{{"### D1:", "### D13:"}, {"\n## Step 4", "\n## Then 4"}} {
-		require.NotEqual(t, idsInOrder(), firstGroups(strings.Replace(page, change[0], change[1], 1), headings[i18n.English]))
+	for old, replacement := range map[string]string{"### D1:": "### D13:", "\n## Step 4": "\n## Then 4"} {
+		require.NotEqual(t, idsInOrder(), firstGroups(strings.Replace(page, old, replacement, 1), headings[i18n.English]))
 	}
 }
 

@@ -1,3 +1,10 @@
+// Each page X.md has a Chinese edition, X.zh-CN.md, with the same sections: each has the same level, links, code,
+// shapes of diagrams and figures. Below each Chinese heading is a stamp, the hash of the English section that was
+// translated. No test can check whether the sense is the same, or whether the translator has read the section before
+// renewing the stamp.
+//
+// First in this file, a page is cut into sections, and a section into units. Then an edition compares the units of the
+// two languages, and writes stamps and links. The tests come last.
 package site_test
 
 import (
@@ -22,14 +29,6 @@ import (
 	"example.com/zklock/internal/site"
 	"example.com/zklock/internal/testenv"
 )
-
-// Each page X.md has a Chinese edition, X.zh-CN.md, with the same sections: each has the same level, links, code,
-// shapes of diagrams and figures. Below each Chinese heading is a stamp, the hash of the English section that was
-// translated. No test can check whether the sense is the same, or whether the translator has read the section before
-// renewing the stamp.
-//
-// First in this file, a page is cut into sections, and a section into units. Then an edition compares the units of the
-// two languages, and writes stamps and links. The tests come last.
 
 var stampPages = flag.String("edition.stamp", "", "write the stamps of these `pages`: paths from the root, with commas")
 
@@ -230,8 +229,7 @@ var translated = map[string]translatedKind{
 	"text":    {"picture", func(line string) string { return strings.Join(sameInPicture.FindAllString(line, -1), " ") }},
 }
 
-// An edition is a set of pages, by their paths from the root.
-type edition struct{ tree fs.FS }
+type edition struct{ tree fs.FS } // pages in both languages, by their paths from the root
 
 func (e edition) read(page string) (string, bool) {
 	text, err := fs.ReadFile(e.tree, page)
@@ -280,8 +278,8 @@ func (e edition) leadsTo(page, link string) (target, better, fault string) {
 	return target, better, ""
 }
 
-// facts returns what a unit has that must be the same in both languages, with the number of times.
-func (e edition) facts(page, unit string) (all map[string]int, faults []string) {
+// factsOf returns what a unit has that must be the same in both languages, with the number of times.
+func (e edition) factsOf(page, unit string) (all map[string]int, faults []string) {
 	all = make(map[string]int)
 	for _, token := range factToken.FindAllString(unit, -1) {
 		switch {
@@ -325,16 +323,15 @@ func (e edition) unitFaults(page, en, zh string) []string {
 	}
 }
 
-// blockFaults compares two blocks line by line.
 func blockFaults(kind translatedKind, en, zh string) (faults []string) {
-	ens, zhs := strings.Split(en, "\n"), strings.Split(zh, "\n")
-	if len(ens) != len(zhs) {
-		return []string{fmt.Sprintf("the %s has %d lines, and %d in English", kind.name, len(zhs), len(ens))}
+	enLines, zhLines := strings.Split(en, "\n"), strings.Split(zh, "\n")
+	if len(enLines) != len(zhLines) {
+		return []string{fmt.Sprintf("the %s has %d lines, and %d in English", kind.name, len(zhLines), len(enLines))}
 	}
-	for i := range ens {
-		if kind.same(ens[i]) != kind.same(zhs[i]) {
+	for i := range enLines {
+		if kind.same(enLines[i]) != kind.same(zhLines[i]) {
 			faults = append(faults, fmt.Sprintf("line %d of the %s is %q, and in English %q", i+1, kind.name,
-				strings.TrimSpace(zhs[i]), strings.TrimSpace(ens[i])))
+				strings.TrimSpace(zhLines[i]), strings.TrimSpace(enLines[i])))
 		}
 	}
 	return faults
@@ -342,8 +339,8 @@ func blockFaults(kind translatedKind, en, zh string) (faults []string) {
 
 // factFaults compares the facts of two texts.
 func (e edition) factFaults(page, en, zh string) []string {
-	want, _ := e.facts(page, en) // the links of English pages are checked by the book
-	got, faults := e.facts(chinesePath(page), zh)
+	want, _ := e.factsOf(page, en) // the links of English pages are checked by the book
+	got, faults := e.factsOf(chinesePath(page), zh)
 	for fact := range want {
 		got[fact] += 0 // so that the loop below comes to a fact that is missing
 	}
@@ -374,13 +371,13 @@ func (e edition) faults(page string) (all []string) {
 	}
 	all = append(all, typesettingFaults(enText, zhText)...)
 
-	ens, _ := sections(enText)
-	zhs, _ := sections(zhText)
-	if len(ens) != len(zhs) {
-		return append(all, fmt.Sprintf("there are %d headings, and %d in English", len(zhs), len(ens)))
+	enSections, _ := sections(enText)
+	zhSections, _ := sections(zhText)
+	if len(enSections) != len(zhSections) {
+		return append(all, fmt.Sprintf("there are %d headings, and %d in English", len(zhSections), len(enSections)))
 	}
-	for i, zh := range zhs {
-		for _, fault := range e.sectionFaults(page, ens[i], zh) {
+	for i, zh := range zhSections {
+		for _, fault := range e.sectionFaults(page, enSections[i], zh) {
 			all = append(all, fmt.Sprintf("line %d, %s: %s", zh.line+1, zh.title, fault))
 		}
 	}
@@ -430,19 +427,19 @@ func (e edition) stamped(page string, renew bool) (string, error) {
 	if !ok || page == englishPath(page) {
 		return "", fmt.Errorf("%s is not a Chinese page", page)
 	}
-	ens, _ := sections(enText)
-	zhs, _ := sections(zhText)
-	if len(ens) != len(zhs) {
-		return "", fmt.Errorf("%s has %d headings, and the English page has %d", page, len(zhs), len(ens))
+	enSections, _ := sections(enText)
+	zhSections, _ := sections(zhText)
+	if len(enSections) != len(zhSections) {
+		return "", fmt.Errorf("%s has %d headings, and the English page has %d", page, len(zhSections), len(enSections))
 	}
 	lines := strings.Split(zhText, "\n")
-	for i, zh := range slices.Backward(zhs) {
-		if zh.stamp == "" && ens[i].hash() != "" {
+	for i, zh := range slices.Backward(zhSections) { // so that the numbers of the lines above stay
+		if zh.stamp == "" && enSections[i].hash() != "" {
 			lines = slices.Insert(lines, zh.line+1, "")
 		} else if zh.stamp == "" || !renew {
 			continue
 		}
-		lines[zh.line+1] = "<!-- en:" + ens[i].hash() + " -->"
+		lines[zh.line+1] = "<!-- en:" + enSections[i].hash() + " -->"
 	}
 	return strings.Join(lines, "\n"), nil
 }

@@ -1,3 +1,6 @@
+// The glossary, docs/glossary.md, has the Chinese of each term. The Chinese pages and the Chinese texts in the sources
+// use its words, and are set as a Chinese typesetter sets them. First in this file are the terms and the words to avoid,
+// then the tests, and last the faults in the typesetting of a page, which edition_test.go looks for.
 package site_test
 
 import (
@@ -20,11 +23,8 @@ import (
 	"example.com/zklock/internal/site"
 )
 
-// The glossary, docs/glossary.md, has the Chinese of each term. The Chinese pages and the Chinese texts in the sources
-// use its words, and are set as a Chinese typesetter sets them.
 const glossary = "docs/glossary.md"
 
-// A glossaryTerm is a row of the glossary.
 type glossaryTerm struct {
 	en, zh string
 	quoted map[string][]string // words of the articles, by letter
@@ -41,29 +41,29 @@ func terms(page string) (all []glossaryTerm) {
 		if len(cells) != 5 || !regexp.MustCompile(`^ [a-z]`).MatchString(cells[0]) {
 			continue
 		}
-		t := glossaryTerm{en: strings.TrimSpace(cells[0]), zh: strings.TrimSpace(cells[1]),
+		term := glossaryTerm{en: strings.TrimSpace(cells[0]), zh: strings.TrimSpace(cells[1]),
 			quoted: make(map[string][]string), avoid: firstGroups(cells[4], "`([^`]+)`")}
 		for _, m := range quotation.FindAllStringSubmatch(cells[3], -1) {
-			for _, letter := range regexp.MustCompile(`[A-E]`).FindAllString(m[2], -1) {
-				t.quoted[letter] = append(t.quoted[letter], m[1])
+			words, letters := m[1], m[2]
+			for _, letter := range regexp.MustCompile(`[A-E]`).FindAllString(letters, -1) {
+				term.quoted[letter] = append(term.quoted[letter], words)
 			}
 		}
-		all = append(all, t)
+		all = append(all, term)
 	}
 	return all
 }
 
-// fencingToken introduces tokens on a Chinese page, once.
-const fencingToken = "fencing token（隔离令牌）"
+const fencingToken = "fencing token（隔离令牌）" // introduces tokens on a Chinese page, once
 
 // neverAvoided matches code, and words that have a word to avoid in them: 监视器 is a monitor of Java, and 隔离级别 a level
 // of isolation of transactions.
 var neverAvoided = regexp.MustCompile("(?ms)^```.*?^```$|`[^`\n]*`|监视器|隔离级别|" + fencingToken)
 
 // avoidedWords returns the words of a Chinese text that the glossary says to avoid.
-func avoidedWords(text string, all []glossaryTerm) (found []string) {
+func avoidedWords(text string, terms []glossaryTerm) (found []string) {
 	text = neverAvoided.ReplaceAllString(text, "")
-	for _, term := range all {
+	for _, term := range terms {
 		for _, word := range term.avoid {
 			if strings.Contains(text, word) {
 				found = append(found, fmt.Sprintf("%s: the term for %s is %s", word, term.en, term.zh))
@@ -74,9 +74,9 @@ func avoidedWords(text string, all []glossaryTerm) (found []string) {
 }
 
 var (
-	literal       = regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"`)
-	han           = regexp.MustCompile(`\p{Han}+`)
-	articlesWords = regexp.MustCompile(`(?:Quote|"quote"): +"(?:[^"\\]|\\.)*"`) // the articles' own words
+	literal       = regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"`)                   // a string in a source
+	han           = regexp.MustCompile(`\p{Han}+`)                              // Chinese characters
+	articlesWords = regexp.MustCompile(`(?:Quote|"quote"): +"(?:[^"\\]|\\.)*"`) // a field with the articles' own words
 	// halfWidth finds punctuation of half the width beside a Chinese character, or a quotation mark away from one.
 	halfWidth = regexp.MustCompile(`\p{Han}(?:\\?["'])?[,.;:!?()]|[,;:!?()](?:\\?["'])?\p{Han}`)
 	// Everyday words for a term, and words that the glossary has as the articles' own.
@@ -216,9 +216,9 @@ const (
 )
 
 var (
-	anyFence = regexp.MustCompile("(?ms)^```.*?^```$")
-	markup   = regexp.MustCompile("<!--.*?-->|</?\\w[^>]*>|\\]\\([^()\\s]+\\)|\\*\\*|!?\\[")
-	inCode   = regexp.MustCompile("`[^`\n]+`")
+	anyFence = regexp.MustCompile("(?ms)^```.*?^```$")                                       // a block of code
+	markup   = regexp.MustCompile("<!--.*?-->|</?\\w[^>]*>|\\]\\([^()\\s]+\\)|\\*\\*|!?\\[") // tags, links, and **
+	inCode   = regexp.MustCompile("`[^`\n]+`")                                               // code in a line
 	// wronglySet finds what a Chinese typesetter would not set: punctuation of half the width, or no blank between a
 	// Chinese character and another letter; and what is around it up to a blank or Chinese punctuation. If the English
 	// page has the same, it is quoted and not wrong.

@@ -1,3 +1,4 @@
+// Tests of the pages that quote the articles: the reading guide, and docs/claims.md.
 package site_test
 
 import (

@@ -1,3 +1,4 @@
+// The map of the packages is docs/architecture.md: its table and its picture agree with what go list prints.
 package site_test
 
 import (
@@ -33,31 +34,23 @@ const (
 	otherLocks   = root + "/docs/other-locks" // a module of its own
 )
 
-// The map of the packages is docs/architecture.md: its table and its picture agree with what go list prints.
-
-// A goPackage is a package, as go list prints it.
 type goPackage struct {
-	ImportPath, Dir, Name              string
-	GoFiles, IgnoredGoFiles            []string
-	TestGoFiles, XTestGoFiles          []string
-	Imports, TestImports, XTestImports []string
-	Deps                               []string
-	Module                             *struct{ Path string }
-	Standard                           bool
+	ImportPath, Dir, Name     string
+	GoFiles, IgnoredGoFiles   []string
+	TestGoFiles, XTestGoFiles []string
+	Imports                   []string
+	Standard                  bool // of the standard library
 }
 
 // name is the path of a package's folder from the root.
 func (p goPackage) name() string { return strings.TrimPrefix(p.ImportPath, module+"/") }
 
-// goList returns the packages that go list prints in a folder.
 func goList(t *testing.T, dir string, args ...string) (packages []goPackage) {
 	t.Helper()
 	cmd := exec.Command("go", append([]string{"list", "-json"}, args...)...)
 	cmd.Dir = dir
 	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	require.NoError(t, err, "go list %v", args)
-	d := json.NewDecoder(bytes.NewReader(out))
+	d := json.NewDecoder(bytes.NewReader(testenv.Must(cmd.Output())(t, "go list", args)))
 	for d.More() {
 		var p goPackage
 		require.NoError(t, d.Decode(&p))

@@ -1,3 +1,4 @@
+// The list of scenes in docs/scenes.md, and the pictures of scenes on the pages.
 package site_test
 
 import (
@@ -18,74 +19,97 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
+// A sceneList is the list of docs/scenes.md in one language, as far as it is written.
+type sceneList struct {
+	*testing.T
+	strings.Builder
+	lang               i18n.Language
+	colon, stop, space string // as the language has them
+}
+
 // scenesPage is the list of docs/scenes.md: each scene of the lab with its command, its address, and how it ends.
 func scenesPage(t *testing.T, lang i18n.Language) string {
-	var b strings.Builder
-	colon, stop := i18n.Both(": ", "：").In(lang), i18n.Both(".", "。").In(lang)
-	space := i18n.Both(" ", "").In(lang)
-	section := func(title i18n.Text) { fmt.Fprintf(&b, "\n## %s\n", title.In(lang)) }
-	entry := func(heading, text, command, address string) {
-		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n`go run ./cmd/lab -open%s`\n\n```\n%s\n```\n", heading, text, command, address)
+	l := &sceneList{T: t, lang: lang, colon: i18n.Both(": ", "：").In(lang), stop: i18n.Both(".", "。").In(lang),
+		space: i18n.Both(" ", "").In(lang)}
+	for _, section := range []struct {
+		title i18n.Text
+		add   func()
+	}{{"The steps", l.addSteps}, {"The articles' bugs", l.addBugs}, {"Exercise 11", l.addTasks},
+		{"Bugs without a scene", l.addBugsWithoutScene}} {
+		fmt.Fprintf(l, "\n## %s\n", section.title.In(lang))
+		section.add()
 	}
-	scene := func(name, text string) {
-		l := testenv.Must(locks.Find(name))(t)
-		entry(name, text, " -scene "+name, l.Open().String())
-	}
-	link := func(bug scenes.Bug) string { // to the bug in the catalogue, and its title
-		return fmt.Sprintf("[%s](%s#%s)%s%s%s%s", bug.ID, lang.Page("bugs.md"), scenes.Anchor(bug.Heading().In(lang)),
-			colon, bug.Title.In(lang), stop, space)
-	}
+	return l.String()
+}
 
-	section("The steps")
-	entry(i18n.Text("The opening scene").In(lang), i18n.Text(
+// add adds a scene: its heading, what it shows, the flag of the lab's command that opens it, and its address.
+func (l *sceneList) add(heading, text, flag, address string) {
+	fmt.Fprintf(l, "\n### %s\n\n%s\n\n`go run ./cmd/lab -open%s`\n\n```\n%s\n```\n", heading, text, flag, address)
+}
+
+// addOf adds the own scene of a lock in the catalogue.
+func (l *sceneList) addOf(name, text string) {
+	lock := testenv.Must(locks.Find(name))(l.T)
+	l.add(name, text, " -scene "+name, lock.Open().String())
+}
+
+func (l *sceneList) addSteps() {
+	l.add(i18n.Text("The opening scene").In(l.lang), i18n.Text(
 		"Step 2 beside step 3: the herd and the chain, with the times of [a measured "+
-			"server](benchmark.md#where-the-labs-server-has-its-times-from).").In(lang),
+			"server](benchmark.md#where-the-labs-server-has-its-times-from).").In(l.lang),
 		"", locks.Opening.String())
 	for _, o := range locks.Openings[1:] {
-		beside := i18n.Textf("“%s” beside “%s”. The opening leads to it.", o.Titles[0].In(lang), o.Titles[1].In(lang))
-		entry(strings.TrimSuffix(o.Name.In(lang), " ›"), beside.In(lang), " -scene '"+o.String()+"'", o.String())
+		beside := i18n.Textf("“%s” beside “%s”. The opening leads to it.", o.Titles[0].In(l.lang), o.Titles[1].In(l.lang))
+		l.add(strings.TrimSuffix(o.Name.In(l.lang), " ›"), beside.In(l.lang), " -scene '"+o.String()+"'", o.String())
 	}
-	for _, l := range locks.All() {
-		if l.Group == locks.Steps {
-			scene(l.Name, strings.TrimSuffix(l.Title.In(lang), stop)+stop)
+	for _, lock := range locks.All() {
+		if lock.Group == locks.Steps {
+			l.addOf(lock.Name, strings.TrimSuffix(lock.Title.In(l.lang), l.stop)+l.stop)
 		}
 	}
+}
 
-	section("The articles' bugs")
+// bugLink is a link to a bug in docs/bugs.md, and its title.
+func (l *sceneList) bugLink(bug scenes.Bug) string {
+	return fmt.Sprintf("[%s](%s#%s)%s%s%s%s", bug.ID, l.lang.Page("bugs.md"), scenes.Anchor(bug.Heading().In(l.lang)),
+		l.colon, bug.Title.In(l.lang), l.stop, l.space)
+}
+
+func (l *sceneList) addBugs() {
 	schedules := scenes.Schedules()
-	for _, s := range scenes.WithScene {
-		text := link(s)
-		if s.Substitute.String() != "" {
-			text += s.Substitute.In(lang) + space
+	for _, bug := range scenes.WithScene {
+		text := l.bugLink(bug)
+		if bug.Substitute.String() != "" {
+			text += bug.Substitute.In(l.lang) + l.space
 		}
-		scene(s.ID, text+i18n.Textf("It ends with: *%s*.", schedules[s.ID].Violation).In(lang))
+		l.addOf(bug.ID, text+i18n.Textf("It ends with: *%s*.", schedules[bug.ID].Violation).In(l.lang))
 	}
+}
 
-	section("Exercise 11")
-	b.WriteString("\n" + i18n.Text(
+func (l *sceneList) addTasks() {
+	l.WriteString("\n" + i18n.Text(
 		"Here the listing is at its beginning, and the schedule is [the "+
-			"exercise](exercises/_11-break-this-lock/README.md).").In(lang) + "\n")
+			"exercise](exercises/_11-break-this-lock/README.md).").In(l.lang) + "\n")
 	for _, task := range locks.Tasks {
-		l := task.Lock
-		_, what, _ := strings.Cut(l.Title.In(lang), colon)
-		scene(l.Name, capital(what)+i18n.Textf(", `internal/bugs/listings/%s`. %s", task.Source, l.Goal.Text).In(lang))
+		_, what, _ := strings.Cut(task.Lock.Title.In(l.lang), l.colon)
+		l.addOf(task.Lock.Name, capital(what)+i18n.Textf(", `internal/bugs/listings/%s`. %s", task.Source, task.Lock.Goal.Text).In(l.lang))
 	}
+}
 
-	section("Bugs without a scene")
+func (l *sceneList) addBugsWithoutScene() {
 	for _, bug := range scenes.Bugs {
 		n := bug.NoScene
 		if n == nil {
 			continue
 		}
-		fmt.Fprintf(&b, "\n### %s\n\n%s%s%s%s", bug.ID, link(bug),
-			i18n.Text("There is no scene: ").In(lang), n.Why.In(lang), stop)
+		fmt.Fprintf(l, "\n### %s\n\n%s%s%s%s", bug.ID, l.bugLink(bug),
+			i18n.Text("There is no scene: ").In(l.lang), n.Why.In(l.lang), l.stop)
 		if n.Near != "" {
-			b.WriteString(space + i18n.Textf("Scene [%s](#%s) shows the same mistake on ZooKeeper.",
-				n.Near, strings.ToLower(n.Near)).In(lang))
+			l.WriteString(l.space + i18n.Textf("Scene [%s](#%s) shows the same mistake on ZooKeeper.",
+				n.Near, strings.ToLower(n.Near)).In(l.lang))
 		}
-		b.WriteString("\n")
+		l.WriteString("\n")
 	}
-	return b.String()
 }
 
 // capital begins a text with a capital letter, if its script has them.
@@ -95,15 +119,12 @@ func capital(text string) string {
 	return string(letters)
 }
 
-// A picturePlace is a picture and the page that shows it.
-type picturePlace struct {
+// pictures are pictures of films in docs, each of the scene of a lock or, if that is "", of the opening. The page shows
+// the picture as a link to the scene, with the text alt for a reader who does not see it.
+var pictures = []struct {
 	file, lock, page string
 	alt              i18n.Text
-}
-
-// pictures are the pages' pictures. Each shows the scene of a lock, or if that is "", the opening. On the page it is a
-// link to the scene, with the text alt for a reader who does not see it.
-var pictures = []picturePlace{
+}{
 	{"herd-and-chain.svg", "", "README.md", "Six clients take a lock in turn. In the herd every release wakes all " +
 		"that wait; in the chain it wakes one."},
 	{"step-1.svg", "naive", "01-naive-ephemeral/README.md", "Six clients and one node: each release wakes all that " +
@@ -120,18 +141,18 @@ var pictures = []picturePlace{
 		"event arrives, and asks nothing more."},
 }
 
-// pictured makes a picture of the films of a lock's scene, or if the lock is "", of the opening's.
-func pictured(lock string, alt i18n.Text) func(*testing.T, i18n.Language) string {
+// drawScene makes the picture of a lock's scene or, if the lock is "", of the opening: a panel for each film.
+func drawScene(lock string, alt i18n.Text) func(*testing.T, i18n.Language) string {
 	return func(t *testing.T, lang i18n.Language) string {
-		a := locks.Opening
-		a.Contenders = 6 // which a reader can follow
+		address := locks.Opening
+		address.Contenders = 6 // which a reader can follow
 		if lock != "" {
 			l := testenv.Must(locks.Find(lock))(t)
-			a = l.Open()
+			address = l.Open()
 		}
-		films := testenv.Must(lab.Films(t, a))(t)
+		films := testenv.Must(lab.Films(t, address))(t)
 		var panels []picture.Panel
-		for i, name := range a.Locks {
+		for i, name := range address.Locks {
 			l := testenv.Must(locks.Find(name))(t)
 			require.Nil(t, films[i].Violation)
 			panels = append(panels, picture.Panel{Title: l.Title.In(lang), Film: films[i]})
@@ -149,11 +170,11 @@ func TestEachPictureIsALinkToItsScene(t *testing.T) {
 		if p.lock != "" {
 			anchor, command = p.lock, command+" -scene "+p.lock
 		}
-		page, folder := site.Read(t, p.page), "docs/"
+		page, docs := site.Read(t, p.page), "docs/" // as the page sees that folder
 		if strings.Contains(p.page, "/") {
-			folder = "../docs/"
+			docs = "../docs/"
 		}
-		link := "[![" + p.alt.String() + "](" + folder + p.file + ")](" + folder + "scenes.md#" + anchor + ")"
+		link := fmt.Sprintf("[![%s](%s)](%sscenes.md#%s)", p.alt, docs+p.file, docs, anchor)
 		require.Contains(t, page, link, "%s does not show its picture as a link to its scene", p.page)
 		require.Contains(t, page, "`"+command+"`", "%s does not say how to open its scene", p.page)
 	}

@@ -1,3 +1,4 @@
+// What is generated of the pages, and the tests that compare it with them or write it.
 package site_test
 
 import (
@@ -19,7 +20,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// A pageFact is what is written at a mark of a page and of its Chinese edition, or as a whole file if the mark is "".
+// A pageFact is what is written at a mark of a page and of its Chinese edition, or if the mark is "", a whole file.
 type pageFact struct {
 	page, mark string
 	text       func(t *testing.T, lang i18n.Language) string
@@ -45,16 +46,16 @@ func facts() []pageFact {
 		all = append(all, pageFact{step + "/README.md", "bugs", bugsOf(step)})
 	}
 	for _, p := range pictures {
-		all = append(all, pageFact{"docs/" + p.file, "", pictured(p.lock, p.alt)})
+		all = append(all, pageFact{"docs/" + p.file, "", drawScene(p.lock, p.alt)})
 	}
 	return all
 }
 
 func TestEachFactIsOnItsPage(t *testing.T) {
-	for _, f := range facts() {
-		t.Run(path.Join(f.page, f.mark), func(t *testing.T) {
-			site.Holds(t, f.page, f.mark, f.text(t, i18n.English))
-			site.Holds(t, i18n.Chinese.Page(f.page), f.mark, f.text(t, i18n.Chinese))
+	for _, fact := range facts() {
+		t.Run(path.Join(fact.page, fact.mark), func(t *testing.T) {
+			site.Holds(t, fact.page, fact.mark, fact.text(t, i18n.English))
+			site.Holds(t, i18n.Chinese.Page(fact.page), fact.mark, fact.text(t, i18n.Chinese))
 		})
 	}
 }
@@ -91,6 +92,7 @@ func TestGoGenerateWritesAll(t *testing.T) {
 		for _, p := range goList(t, filepath.Join(root, module), "-find", "./...") {
 			name := strings.TrimPrefix(p.name(), module+"/")
 			isListed := slices.ContainsFunc(generators, func(g generator) bool { return g.module == module && g.pkg == name })
+
 			for _, file := range slices.Concat(p.GoFiles, p.TestGoFiles, p.XTestGoFiles) {
 				text := testenv.Must(os.ReadFile(filepath.Join(p.Dir, file)))(t)
 				directives += len(directive.FindAll(text, -1))
@@ -115,8 +117,7 @@ func TestGoGenerateWritesAll(t *testing.T) {
 // shellBlock is a block of code with the function main of the program for a class.
 func shellBlock(t *testing.T, _ i18n.Language) string {
 	const file = "cmd/shell/main.go"
-	parts := testenv.Must(guide.Declared(file, site.Read(t, file)))(t)
-	for _, p := range parts {
+	for _, p := range testenv.Must(guide.Declared(file, site.Read(t, file)))(t) {
 		if p.Name == "main" {
 			return "```go\n" + regexp.MustCompile(`^(?://.*\n)+`).ReplaceAllString(p.Text, "") + "\n```\n"
 		}
@@ -125,6 +126,7 @@ func shellBlock(t *testing.T, _ i18n.Language) string {
 	return ""
 }
 
+// slidePattern has as its groups the minute, ", short" or "", the heading, the question and the answer.
 var slidePattern = regexp.MustCompile(`(?s)^<!-- minute (\d+)(, short)? -->\n## ([^\n]+)\n.*\n> \*\*(?:Ask|问)\*\* (.+)\n>\n> \*\*(?:Answer|答)\*\* (.+)`)
 
 // slidesPlan is the table of the slides, with the minute, the question and the answer of each. The slides whose comment
@@ -137,18 +139,19 @@ func slidesPlan(t *testing.T, lang i18n.Language) string {
 	for _, text := range strings.Split(site.Read(t, lang.Page("docs/teaching/slides.md")), "\n---\n")[1:] {
 		m := slidePattern.FindStringSubmatch(text)
 		require.NotNil(t, m, "a slide has a minute, a heading, a question and an answer: %s", text)
+		heading, question, answer := m[3], m[4], strings.TrimSpace(m[5])
 		minute, _ := strconv.Atoi(m[1])
-		require.True(t, before < minute && minute < lecture, "the minutes of %q", m[3])
+		require.True(t, before < minute && minute < lecture, "the minutes of %q", heading)
 		if inShort {
 			short += minute - before
 		}
 		before, inShort = minute, m[2] != ""
-		at := "" // the minute in the short lecture
+		minuteInShort := ""
 		if inShort {
-			at = strconv.Itoa(short)
+			minuteInShort = strconv.Itoa(short)
 		}
-		quoted := strings.NewReplacer("\n> ", " ") // on one line
-		rows += "| " + quoted.Replace(strings.Join([]string{m[1], at, m[3], m[4], strings.TrimSpace(m[5])}, " | ")) + " |\n"
+		onOneLine := strings.NewReplacer("\n> ", " ")
+		rows += "| " + onOneLine.Replace(strings.Join([]string{m[1], minuteInShort, heading, question, answer}, " | ")) + " |\n"
 	}
 	require.LessOrEqual(t, short, shortLecture)
 	return rows
