@@ -18,7 +18,6 @@ func TestLock(t *testing.T) {
 		New:          func(conn *zk.Conn, path string) locktest.Lock { return herd.New(conn, path) },
 		ErrNotLocked: herd.ErrNotLocked,
 		Queue:        true,
-		Prefix:       "lock-",
 		Expired:      []error{zk.ErrSessionExpired, zk.ErrNoNode}, // ErrNoNode: its node went with the session
 		WakeUps:      func(waiting int) int { return waiting },
 		Requests:     func(n int) int { return n*n + n + 1 }, // 3n, and (n-1)² lists: arrivals and releases wake all that wait

@@ -18,7 +18,6 @@ func TestLock(t *testing.T) {
 		New:          func(conn *zk.Conn, path string) locktest.Lock { return predecessor.New(conn, path) },
 		ErrNotLocked: predecessor.ErrNotLocked,
 		Queue:        true,
-		Prefix:       "lock-",
 		Expired:      []error{zk.ErrSessionExpired, zk.ErrNoNode}, // ErrNoNode: its node went with the session
 		WakeUps:      func(waiting int) int { return 1 },
 		Requests:     func(n int) int { return 5*n - 2 }, // 5 each; the first needs no get and no second list

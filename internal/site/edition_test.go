@@ -444,18 +444,6 @@ func (e edition) stamped(page string, renew bool) (string, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
-// relinked returns a Chinese page whose links lead to Chinese pages, if there are any.
-func (e edition) relinked(page string) string {
-	text, _ := e.read(page)
-	first, rest, _ := strings.Cut(text, "\n") // the switch leads to the English page
-	return first + "\n" + linkTarget.ReplaceAllStringFunc(rest, func(link string) string {
-		if _, better, _ := e.leadsTo(page, link[2:len(link)-1]); better != "" {
-			return "](" + better + ")"
-		}
-		return link
-	})
-}
-
 // pages are the paths of the Chinese editions of all pages, also of those that have none yet.
 func (e edition) pages() (all []string, err error) {
 	err = fs.WalkDir(e.tree, ".", func(file string, d fs.DirEntry, err error) error {
@@ -473,23 +461,17 @@ func (e edition) pages() (all []string, err error) {
 	return slices.Compact(slices.Sorted(slices.Values(all))), err
 }
 
-// TestEditionSaysWhatTheEnglishPageSays compares each Chinese page. With -update it writes links and missing stamps,
-// and with -edition.stamp all stamps of some pages.
+// TestEditionSaysWhatTheEnglishPageSays compares each Chinese page. With -update it writes missing stamps, and
+// with -edition.stamp all stamps of some pages.
 func TestEditionSaysWhatTheEnglishPageSays(t *testing.T) {
 	e := edition{os.DirFS(root)}
 	pages := testenv.Must(e.pages())(t)
-	write := func(page, text string) {
-		require.NoError(t, os.WriteFile(filepath.Join(root, page), []byte(text), 0o644))
-	}
 	pagesToStamp := strings.FieldsFunc(*stampPages, func(r rune) bool { return r == ',' })
 	require.Subset(t, pages, pagesToStamp)
 	for _, page := range pages {
-		if _, ok := e.read(page); ok && site.Updates() {
-			write(page, e.relinked(page))
-		}
 		renew := slices.Contains(pagesToStamp, page)
 		if text, err := e.stamped(page, renew); err == nil && (renew || site.Updates()) { // an error is a fault below
-			write(page, text)
+			require.NoError(t, os.WriteFile(filepath.Join(root, page), []byte(text), 0o644))
 		}
 	}
 
@@ -575,17 +557,6 @@ func TestANewStampHidesNoOtherFault(t *testing.T) {
 	e.write(smallZh, after)
 	require.Equal(t, after, testenv.Must(e.stamped(smallZh, false))(t), "no stamp is missing")
 	require.Equal(t, []string{"line 3, 页面: the text: figure 2 is there 1 times, and 0 times in English"}, e.faults(smallEn))
-}
-
-func TestALinkToAnEnglishPageIsReplaced(t *testing.T) {
-	e := smallEdition(t)
-	right, _ := e.read(smallZh)
-	require.Equal(t, right, e.relinked(smallZh), "all links are right")
-	for _, link := range []string{"../y/README.md#the-second", "../y#the-second", "../y/#the-second"} {
-		e.write(smallZh, strings.Replace(right, "../y/README.zh-CN.md#第二节", link, 1))
-		require.NotEmpty(t, e.faults(smallEn))
-		require.Equal(t, right, e.relinked(smallZh))
-	}
 }
 
 func TestAPageThatCannotBeStampedIsAnError(t *testing.T) {
