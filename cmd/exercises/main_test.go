@@ -169,11 +169,12 @@ func TestCommandLine(t *testing.T) {
 		require.Equal(t, min(n, 3), strings.Count(out, "Hint "), "hints open one by one:\n%s", out)
 	}
 	require.Contains(t, out, "There are no more.")
-	for _, kept := range []string{"", "-7", "many"} { // cut short, or no number of hints
+	require.Equal(t, 1, strings.Count(testenv.Must(call("hint", "4"))(t), "Hint "), "each exercise has its own count")
+	for kept, want := range map[string]int{"": 1, "-7": 1, "many": 1, "1\n": 2, "99999999999999999999": 3} {
 		file := testenv.Must((&app{root: rootOf(t)}).hintsFile(exercises[2]))(t)
 		require.NoError(t, os.WriteFile(file, []byte(kept), 0o644))
 		out = testenv.Must(call("hint", "3"))(t)
-		require.Equal(t, 1, strings.Count(out, "Hint "), "the file says %s", kept)
+		require.Equal(t, want, strings.Count(out, "Hint "), "the file says %s", kept)
 	}
 
 	out, err = call("hint", "-1")

@@ -224,6 +224,7 @@ func TestStubsFail(t *testing.T) {
 			r := gradeOf(t, all[e.folder], generous, nil)
 			require.Empty(t, r.Why, "the stub must compile and run")
 			require.Zero(t, r.Points)
+			require.Len(t, r.Failed, r.Cases-r.Passed, "each case is judged")
 			for _, s := range e.tests {
 				isFailed := func(name string) bool { return !slices.Contains(r.Passes, name) }
 				passes := slices.DeleteFunc(slices.Clone(s.basic), isFailed)

@@ -47,11 +47,14 @@ func (a *app) key(at *attempt) (string, error) {
 	fmt.Fprintf(h, "%s %s %s %v\n", thisProgram(), at.folder, at.hash, a.limits)
 	files := []string{filepath.Join(at.exercise.dir(a.root), "lock_test.go")}
 	for _, p := range at.imports {
-		sources, err := filepath.Glob(filepath.Join(a.root, strings.TrimPrefix(p, "example.com/zklock/"), "*.go"))
+		dir := filepath.Join(a.root, strings.TrimPrefix(p, "example.com/zklock/")) // it may have a [ in it
+		sources, err := fs.Glob(os.DirFS(dir), "*.go")
 		if err != nil {
 			return "", err
 		}
-		files = append(files, sources...)
+		for _, name := range sources {
+			files = append(files, filepath.Join(dir, name))
+		}
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -101,7 +104,7 @@ func (a *app) hintsFile(e *exercise) (string, error) {
 func (a *app) openedHints(e *exercise) int {
 	file, _ := a.hintsFile(e)
 	text, _ := os.ReadFile(file)
-	n, _ := strconv.Atoi(string(text))
+	n, _ := strconv.Atoi(strings.TrimSpace(string(text)))
 	return max(n, 0)
 }
 

@@ -315,7 +315,7 @@ func (a *app) hint(e *exercise) error {
 	if err != nil {
 		return err
 	}
-	n := min(a.openedHints(e)+1, len(hints))
+	n := min(a.openedHints(e), len(hints)-1) + 1
 	for i, h := range hints[:n] {
 		a.print("Hint %d of %d\n\n%s\n\n", i+1, len(hints), h)
 	}

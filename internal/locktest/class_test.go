@@ -241,6 +241,7 @@ func (a answer) proofsInChinese() (all []proof) {
 func requireGlosses(t *testing.T, page string) {
 	t.Helper()
 	glossed := regexp.MustCompile(`\*([A-Za-z][^*]+)\*（([^）]+)）`)
+	require.Regexp(t, glossed, fileText(t, page))
 	for _, m := range glossed.FindAllStringSubmatch(fileText(t, page), -1) {
 		require.Equal(t, i18n.Text(m[1]).In(i18n.Chinese), m[2], "%s: the Chinese of %s", page, m[1])
 	}

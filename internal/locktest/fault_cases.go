@@ -91,6 +91,9 @@ func (w *World) closedAtRequest(n int) bool {
 	}
 	result := w.Aside("Lock", lock)
 	w.Sleeps(s, "the waiter", func() bool { return underWay() || len(result) > 0 })
+	if !underWay() {
+		w.Waits(result, s, "the waiter")
+	}
 
 	s.Close()
 	w.WaitFor(time.Hour, func() bool { return len(result) > 0 })

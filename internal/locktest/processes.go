@@ -60,8 +60,8 @@ func idsOfProcesses(w *World) {
 	}
 }
 
-// idsDifferInOneProcess ends the holder's session and has 300 contenders lock in turn. It stops at one whose
-// data another one has, or whose data the holder's are a part of. Then the holder unlocks.
+// idsDifferInOneProcess ends the holder's session and has 300 contenders lock in turn. It stops at one whose data
+// another one has, or which the holder's data are a part or a beginning of. Then the holder unlocks.
 func (w *World) idsDifferInOneProcess(holder Lock, s, admin *Session, data []byte) {
 	w.Expire(s)
 	next, nextSession := w.Contender()
@@ -83,7 +83,7 @@ func (w *World) idsDifferInOneProcess(holder Lock, s, admin *Session, data []byt
 		known[string(theirs)] = next
 		w.MustUnlock(next, "the next holder")
 	}
-	w.expiredUnlock(holder, s, "a contender that came later has the lock, whose node has data in which this one's occur")
+	w.expiredUnlock(holder, s, "a later contender has the lock, whose node has data in which this one's occur or go on")
 }
 
 var number, digitFirst = regexp.MustCompile(`\d+`), regexp.MustCompile(`^\d`)

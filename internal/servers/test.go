@@ -29,13 +29,6 @@ func Needs(t testing.TB, program, debian, variable string) {
 	}
 }
 
-// Addr returns a free address at which a server may listen.
-func Addr(t testing.TB) string {
-	address, err := FreeAddr()
-	require.NoError(t, err)
-	return address
-}
-
 // Start runs a server until the test ends, and returns when ready returns no error. kill kills it as a power cut does.
 func Start(t testing.TB, ready func() error, program string, args ...string) (kill func()) {
 	p, err := begin(t.Context(), filepath.Join(t.TempDir(), "log"), ready, exec.Command(program, args...))
@@ -59,14 +52,14 @@ func ZooKeepers(t testing.TB, n int) (nodes []*ZooKeeper) {
 	Needs(t, "java", "zookeeper", "ZK")
 	settings := "initLimit=10\nsyncLimit=5\n"
 	for i := range n {
-		at := location{dir: t.TempDir(), addr: Addr(t)}
+		at := location{dir: t.TempDir(), addr: testenv.Must(FreeAddr())(t)}
 		at.host, at.port, _ = net.SplitHostPort(at.addr)
 		z := &ZooKeeper{Addr: at.addr, Data: at.file("data"), location: at}
 		nodes = append(nodes, z)
 		require.NoError(t, os.Mkdir(z.Data, 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(z.Data, "myid"), []byte(strconv.Itoa(i+1)), 0o644))
-		_, peers, _ := net.SplitHostPort(Addr(t))
-		_, elections, _ := net.SplitHostPort(Addr(t))
+		_, peers, _ := net.SplitHostPort(testenv.Must(FreeAddr())(t))
+		_, elections, _ := net.SplitHostPort(testenv.Must(FreeAddr())(t))
 		settings += fmt.Sprintf("server.%d=%s:%s:%s\n", i+1, at.host, peers, elections)
 	}
 	if n == 1 {

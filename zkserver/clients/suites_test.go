@@ -37,7 +37,9 @@ var suites = []suite{
 	{name: "go-zookeeper", version: "v1.0.4", run: goZookeeper, apart: map[string]i18n.Text{
 		"TestIntegration_NoQuorum": "a quorum",
 	}},
-	{name: "go-kit `sd/zk`", version: "v0.13.0", run: goKit},
+	{name: "go-kit `sd/zk`", version: "v0.13.0", run: func(t *testing.T, version string, onReal bool) map[string]bool {
+		return goTests(t, copyModule(t, "github.com/go-kit/kit", version), "ZK_ADDR="+address(t, onReal), "-tags=integration", "./sd/zk")
+	}},
 	{name: "kazoo `test_lock`, `test_election`", version: "2.8.0", run: kazoo},
 }
 
@@ -160,10 +162,6 @@ func goZookeeper(t *testing.T, version string, onReal bool) map[string]bool {
 	files := map[string]string{"embedded_test.go": "testdata/suites/go-zookeeper.go", "go.sum": "../../go.sum"}
 	addOurs(t, dir, files, "-go=1.25")
 	return goTests(t, dir, "", ".")
-}
-
-func goKit(t *testing.T, version string, onReal bool) map[string]bool {
-	return goTests(t, copyModule(t, "github.com/go-kit/kit", version), "ZK_ADDR="+address(t, onReal), "-tags=integration", "./sd/zk")
 }
 
 // goTests runs the tests of a module, with one more setting in the environment.

@@ -43,8 +43,8 @@ func etcdServer(t *testing.T, dir, address, peers string) (kill func()) {
 func TestLostIsClosedAtTheEndOfTheLeaseThoughTheLineIsSilent(t *testing.T) {
 	t.Parallel() // it waits
 	servers.Needs(t, "etcd", "etcd-server", "ETCD")
-	address := servers.Addr(t)
-	etcdServer(t, t.TempDir(), address, servers.Addr(t))
+	address := testenv.Must(servers.FreeAddr())(t)
+	etcdServer(t, t.TempDir(), address, testenv.Must(servers.FreeAddr())(t))
 	faults.Lost(t, subject(t, address, newLocks(2)), true)
 }
 
@@ -54,7 +54,7 @@ func TestLostIsClosedAtTheEndOfTheLeaseThoughTheLineIsSilent(t *testing.T) {
 func TestTheServerIsKilledAndComesBack(t *testing.T) {
 	t.Parallel() // it waits
 	servers.Needs(t, "etcd", "etcd-server", "ETCD")
-	dir, address, peers := t.TempDir(), servers.Addr(t), servers.Addr(t)
+	dir, address, peers := t.TempDir(), testenv.Must(servers.FreeAddr())(t), testenv.Must(servers.FreeAddr())(t)
 	kill := etcdServer(t, dir, address, peers)
 	client, watching, prefix := connect(t, address), connect(t, address), suite.Name()
 	ctx := context.WithoutCancel(t.Context())

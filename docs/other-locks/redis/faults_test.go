@@ -59,7 +59,7 @@ func TestLostIsClosedAtTheEndOfTheKeysLifeThoughTheLineIsSilent(t *testing.T) {
 
 // redisServer starts Debian's redis-server with its data in a folder.
 func redisServer(t *testing.T, dir string, settings ...string) (address string, kill func()) {
-	address = servers.Addr(t)
+	address = testenv.Must(servers.FreeAddr())(t)
 	host, port, _ := net.SplitHostPort(address)
 	ready := func() error {
 		client, err := redis.Connect(t.Context(), address)

@@ -154,7 +154,7 @@ func equalPasses(w *fences) {
 func asNumbers(w *fences) {
 	r, _ := w.openStore()
 	// As texts, 10 sorts before 9. A uint32 has no room for 1<<32, and a float64 takes 1<<53 and the next for one number.
-	tokens := []int64{1, 9, 10, 99, 100, 1<<32 - 1, 1 << 32, 1<<53 - 1, 1 << 53, 1<<53 + 1, math.MaxInt64 - 1, math.MaxInt64}
+	tokens := []int64{1, 9, 10, 99, 100, 1<<32 - 1, 1 << 32, 1e10, 1<<53 - 1, 1 << 53, 1<<53 + 1, math.MaxInt64 - 1, math.MaxInt64}
 	for i, token := range tokens {
 		w.mustPass(r, token, "a", "it is higher than the last; a token is an int64, compare the numbers and lose no bit "+
 			"of them")

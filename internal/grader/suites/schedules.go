@@ -343,7 +343,7 @@ type entryRecorder struct {
 	entered *atomic.Bool
 }
 
-// Does is called each time that a contender has got the lock.
+// Does is called when the explorer counts the contender as inside.
 func (r entryRecorder) Does() i18n.Text {
 	r.entered.Store(true)
 	return player.Does(r.contender)

@@ -114,7 +114,7 @@ func (l *Lock) enqueue() (node string, err error) {
 
 // find looks for the node of a session whose data is id, "" if there is none.
 // It asks until there is an answer or the session has ended, and the node with
-// it: to give up before would leave the node behind.
+// it, or for a quarter of an hour, after which the client was closed.
 func (l *Lock) find(id string, session int64) (node string, err error) {
 	for range 10_000 { // in a client that was closed each request fails, without end
 		node, err = l.findOnce(id, session)

@@ -120,7 +120,7 @@ func Bouncer(t testing.TB) string {
 	password, _ := u.User.Password()
 	settings := fmt.Sprintf("[databases]\n* = host=%s port=%s user=%s password=%s\n",
 		u.Hostname(), u.Port(), u.User.Username(), password)
-	u.Host = servers.Addr(t)
+	u.Host = testenv.Must(servers.FreeAddr())(t)
 	settings += fmt.Sprintf("[pgbouncer]\nlisten_addr=%s\nlisten_port=%s\n", u.Hostname(), u.Port()) +
 		"unix_socket_dir=\nauth_type=any\npool_mode=transaction\n"
 	if os.Getuid() == 0 { // it refuses to run as root
