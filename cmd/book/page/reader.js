@@ -87,6 +87,9 @@ function showCode() {
     const top = mark.getBoundingClientRect().top - box.getBoundingClientRect().top;
     if (top > box.clientHeight * 0.8 && box.clientHeight) box.scrollTop = top - box.clientHeight / 3;
   }
+  // A page in a frame goes to its heading when it is loaded, and takes the column along.
+  const there = box.scrollTop;
+  for (const frame of box.querySelectorAll("iframe")) frame.onload = () => requestAnimationFrame(() => requestAnimationFrame(() => { box.scrollTop = there; }));
 }
 
 // The lab in the frame goes on in the same page when only its address changes, and shows what it shows in a
