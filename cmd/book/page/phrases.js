@@ -62,6 +62,7 @@ const known = GUIDE.filter(r => !r.heading).map(r => {
 // the article, and the row is that of a phrase, or of ALSO, at this place or nearest to it; for all else
 // the rare words count that a row and the text have in common. The article that is open comes before the others.
 globalThis.nearest = function (text, open) {
+  text = text.replace(/^\s*\d+\.\s+(?=\/[/*])/, ""); // a comment comes with the number of its line
   const l = letters(text), all = l.join(""), weight = w => Math.log((known.length + 1) / (count.get(w) || 1)), asked = [...words(text)];
   const sum = asked.reduce((s, w) => s + weight(w), 0), share = set => asked.reduce((s, w) => s + (set.has(w) ? weight(w) : 0), 0) / sum;
   const found = {};
