@@ -82,7 +82,7 @@ var faults = []fault{
 	{name: "first guard killed", do: func(tr *trial) { tr.send(syscall.SIGKILL, tr.guards[0]) }},
 	{name: "guards stopped, and later continued", do: func(tr *trial) {
 		tr.send(syscall.SIGSTOP, tr.guards...)
-		time.Sleep(pastLease())
+		time.Sleep(pastLease()) // of real time: the processes and the server are real
 		tr.send(syscall.SIGCONT, tr.guards...)
 	}},
 	{name: "second guard killed", do: func(tr *trial) { tr.send(syscall.SIGKILL, tr.guards[1]) }},
@@ -100,7 +100,7 @@ var faults = []fault{
 	}},
 	{name: "server stopped", ends: true, do: func(tr *trial) {
 		tr.server.Pause(tr)
-		time.Sleep(pastLease())
+		time.Sleep(pastLease()) // as above: by then nobody has renewed it
 		_, last := stamps(tr.first)
 		require.Greater(tr, time.Since(last), *overlapSession/8, "the command has outlived the lease")
 		tr.server.Continue(tr)

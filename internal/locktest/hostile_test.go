@@ -125,7 +125,7 @@ func TestAGoroutineThatNeverEndsFailsOneCase(t *testing.T) {
 		aside  func()
 		failed []string
 	}{
-		"ends in five minutes": {aside: func() { time.Sleep(5 * time.Minute) }},
+		"ends in five minutes": {aside: func() { time.Sleep(5 * time.Minute) }}, // of virtual time
 		"never ends":           {aside: func() { select {} }, failed: leak},
 		"sleeps forever": {failed: leak, aside: func() {
 			for {

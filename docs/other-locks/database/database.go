@@ -74,7 +74,7 @@ type DB struct {
 // FewConns has Open make as few connections as a lock needs that keeps none.
 const FewConns = 0
 
-// Open makes a pool of so many connections to a database, or of FewConns:
+// Open makes a pool of connections to a database, as many as conns says, or FewConns:
 //
 //   - "embedded": a new SQLite database in memory, gone with Close;
 //   - "sqlite:FILE": a SQLite database in a file;

@@ -34,7 +34,8 @@ func read(t testing.TB, s *sqlversion.Stock) sqlversion.Reading {
 func TestNoPieceIsSoldTwice(t *testing.T) {
 	const pieces, buyers = 10, 15
 	spec := databasetest.Spec(t)
-	clients := []*database.DB{databasetest.Open(t, spec, database.FewConns), databasetest.Open(t, spec, database.FewConns), databasetest.Open(t, spec, database.FewConns)}
+	open := func() *database.DB { return databasetest.Open(t, spec, database.FewConns) }
+	clients := []*database.DB{open(), open(), open()}
 	s, id := stock(t, clients[0], pieces)
 	results := make([]error, buyers)
 	var wg sync.WaitGroup

@@ -51,7 +51,7 @@ func playFilmed(t *testing.T, config player.World, choose player.Chooser) (f *Fi
 				return i // the schedule ends here
 			}
 			actions++
-			if len(p.Enabled) > 1 { // otherwise there is no choice
+			if len(p.Enabled) > 1 { // otherwise nothing is chosen
 				r.film.Choices = append(r.film.Choices, Choice{At: r.now(), Choice: p.Enabled[i]})
 				actionOf = append(actionOf, actions)
 			}

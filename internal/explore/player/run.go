@@ -76,7 +76,7 @@ func Follow(choices []string, widths []int, afterwards Chooser, play func(choose
 	play(func(p *Point) int {
 		switch {
 		case len(p.Enabled) == 1:
-			return 0 // there is no choice
+			return 0 // nothing is to be chosen
 		case made >= len(choices):
 			return afterwards(p)
 		}

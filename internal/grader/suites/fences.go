@@ -456,14 +456,14 @@ func (w *fences) troubledStores(trouble func(*locktest.Session)) {
 
 // storedThenStale loses the reply to each request of a Write, and another process writes before its client is back.
 func (w *fences) storedThenStale() {
-	for n := 1; w.NotPolling(n); n++ {
+	for n, met := 1, true; met && w.NotPolling(n); n++ {
 		w.useAnotherPath()
 		r, s := w.openStore()
 		other, _ := w.openStore()
 		w.mustPass(other, 33, "before", "it is the first")
 		lost, back := w.Server.LoseReply(stage.NthRequest(s, n)), w.Server.Hold(stage.Sent(s, jute.OpConnect))
 		result := w.Aside("Write", func() error { return r.Write(34, []byte(ofSlow)) })
-		met := w.HitOrReturns(lost, result)
+		met = w.HitOrReturns(lost, result)
 		token, _, _ := other.Read()
 		w.mustPass(other, 35, ofQuick, "a higher token than the last")
 		lost.Release()
@@ -472,9 +472,6 @@ func (w *fences) storedThenStale() {
 		w.True(token < 34 || !errors.Is(err, w.subject.ErrStale), "the reply to request %d of a Write with token 34 was lost, "+
 			"its value was stored, a higher token came afterwards, and Write returns ErrStale: that says that it has changed "+
 			"nothing; return the client's error", n)
-		if !met {
-			break
-		}
 	}
 }
 

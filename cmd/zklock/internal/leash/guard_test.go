@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestTheStarterActsByWhatIsLeftOfTheLease: it starts, warns and kills the command by the clock that leaves less, and
-// ends what the command leaves behind. Grace and margin are so long that the test's own time does not count.
+// ends what the command leaves behind. Beside an hour of grace and margin the test's own time does not count.
 func TestTheStarterActsByWhatIsLeftOfTheLease(t *testing.T) {
 	const grace, margin = 2 * time.Hour, time.Hour
 	// What is left of the lease when the command may begin, when it gets SIGTERM, and when it gets SIGKILL.
