@@ -42,13 +42,13 @@ var contestants = []contestant{
 				Growth:   2,
 			},
 		},
-		zookeeper.Kind{Node: true, Make: func(conn *zk.Conn, path string) zookeeper.Locker { return naive.New(conn, path) }},
+		zookeeper.Kind{OwnNode: true, Make: func(conn *zk.Conn, path string) zookeeper.Locker { return naive.New(conn, path) }},
 	},
 	{
 		counter.Lock{
 			Name: "herd",
-			// Each arrival makes waiters list again, too, but where all contenders arrive at once
-			// these lists are few: half of N + 1 lists per acquisition are left.
+			// An acquisition is a create, a delete and (N + 1) / 2 lists. Arrivals make waiters list again, too, but where
+			// all contenders arrive at once these lists are few.
 			Formula: counter.Formula{
 				Text:     "(N + 5) / 2",
 				From:     "each release wakes all waiters; each of them reads the list again",
@@ -88,10 +88,7 @@ var contestants = []contestant{
 		}),
 	},
 	{
-		counter.Lock{
-			Name:    "zklock",
-			Formula: counter.Formula{From: "it depends on the schedule: goroutines of a Mutex share requests"},
-		},
+		counter.Lock{Name: "zklock", Formula: counter.Formula{From: "it depends on the schedule: goroutines of a Mutex share requests"}},
 		zookeeper.Zklock(),
 	},
 }

@@ -32,8 +32,8 @@ type curatorPlayer struct {
 
 func (p *curatorPlayer) Lock() counter.Lock                             { return p.lock }
 func (p *curatorPlayer) Server() i18n.Text                              { return p.server.Zoo().Says() }
-func (p *curatorPlayer) Try(context.Context) error                      { return nil } // a trial needs a lock in Go
-func (p *curatorPlayer) Warm(context.Context, report.Run) (bool, error) { return false, nil }
+func (p *curatorPlayer) Try(context.Context) error                      { return nil }        // a trial needs a lock in Go
+func (p *curatorPlayer) Warm(context.Context, report.Run) (bool, error) { return false, nil } // Run warms each JVM
 
 func (p *curatorPlayer) Close() error {
 	if p.jvm != nil {
@@ -67,7 +67,7 @@ func (p *curatorPlayer) Run(ctx context.Context, r *report.Run) error {
 	if p.jvm == nil {
 		cold, err := p.warmJVM(ctx, *r, servers)
 		if err != nil {
-			r.Count, r.Client = cold.Count, cold.Client
+			r.Count, r.Client = cold.Count, cold.Client // the row of the run says how far the JVM came
 			return err
 		}
 		p.keep(cold)
@@ -85,7 +85,7 @@ var coldRunText = i18n.Text("the first run of a new JVM, which has compiled noth
 // warmJVM starts a JVM. It runs the counter once in the cold JVM, on these servers, once through a proxy that counts
 // the requests, and then until the JVM is warm. It returns the cold run, which is reported.
 func (p *curatorPlayer) warmJVM(ctx context.Context, cold report.Run, servers []string) (report.Run, error) {
-	cold.Round, cold.Status, cold.Predicted = 0, report.StatusWarmUp, 0 // beside the runs that are compared
+	cold.Round, cold.Status, cold.Predicted = 0, report.StatusWarmUp, 0 // it is not compared with others
 	p.server.Say(i18n.Textf("a new JVM for %d threads warms up", cold.Goroutines))
 	warmAt := time.Now().Add(p.cfg.warmup)
 	var err error
@@ -121,7 +121,8 @@ func (p *curatorPlayer) warmJVM(ctx context.Context, cold report.Run, servers []
 // round has the JVM run the counter once, and notes the result in r. CuratorCounter.java describes the lines.
 func (p *curatorPlayer) round(ctx context.Context, r *report.Run, servers []string) error {
 	r.Client, r.Count = p.jvm.versions, 0
-	_, path, err := p.server.Fresh(p.lock.Name, false, r.Goroutines, r.Round)
+	const ownNode = false
+	_, path, err := p.server.Fresh(p.lock.Name, ownNode, r.Goroutines, r.Round)
 	if err != nil {
 		return err
 	}
@@ -130,7 +131,8 @@ func (p *curatorPlayer) round(ctx context.Context, r *report.Run, servers []stri
 		return p.jvm.died()
 	}
 
-	limited := ctx // ends at the limit, if that comes between "began" and "done"
+	// limited ends at the limit of the run. It is ctx except between "began" and "done", the time that the JVM measures.
+	limited := ctx
 	var turns []report.Turn
 	for {
 		line, err := p.jvm.readLine(limited)

@@ -27,7 +27,9 @@ func fakeJava(t *testing.T, script string) {
 	t.Setenv("CLASSPATH", "nowhere")
 }
 
-// twoTurns is a script that answers each run as two threads would. The times are in ns.
+// twoTurns is a script that answers each run as two threads would: it says that they begin, that one has held the lock so
+// far, and that both were done after 5 ms; then, of each, when it arrived, when it got the lock, and how many had held the
+// lock before it. The times are in ns.
 const twoTurns = `echo ready Curator 1.2.3, Java 4
 while read servers path threads clients; do
 	echo began
@@ -48,7 +50,7 @@ func TestCuratorsWarmUpIsApart(t *testing.T) {
 	fakeJava(t, twoTurns)
 	rs, status, stdout, stderr := runCuratorOnly(t, "-rounds", "2")
 	require.Zero(t, status, stderr)
-	require.Regexp(t, `(?m)^curator cold +2 +2 +5\.0 ms +- +- +-( |$)`, stdout)
+	require.Regexp(t, `(?m)^curator cold +2 +2 +5\.0 ms +- +- +-( |$)`, stdout, "no ratio, requests and events of a cold run")
 	require.Regexp(t, `(?m)^curator +2 +2 +5\.0 ms `, stdout)
 	require.Len(t, rs, 3)
 	for i, r := range rs {
@@ -66,8 +68,9 @@ func TestCuratorsWarmUpIsApart(t *testing.T) {
 // With -rtt the cold run, which is reported, and the measured one have the proxies that delay.
 // The run whose requests are counted has another one, without a delay.
 func TestTheRunsOfCuratorThatAreReportedAreFar(t *testing.T) {
-	fakeJava(t, `echo ready; while read servers rest; do
-	echo $servers >>"$(dirname "$0")/servers"; echo began; echo done 5 2; echo end; done`)
+	const notesServers = `echo ready; while read servers rest; do
+	echo $servers >>"$(dirname "$0")/servers"; echo began; echo done 5 2; echo end; done`
+	fakeJava(t, notesServers)
 	java := testenv.Must(exec.LookPath("java"))(t)
 	_, status, _, stderr := runCuratorOnly(t, "-rtt", "20ms")
 	require.Zero(t, status, stderr)
@@ -153,7 +156,7 @@ func TestCuratorCountsToN(t *testing.T) {
 		require.Regexp(t, `^Curator \d.*, Java \d`, last.Client)
 		require.EqualValues(t, n, last.Kinds["create"])
 		require.EqualValues(t, n, last.Kinds["delete"])
-		require.Equal(t, n+last.Kinds["get"], last.Kinds["children"])
+		require.Equal(t, n+last.Kinds["get"], last.Kinds["children"], "each lists once, and again after each get with a watch")
 		// It may take back a watch that is not needed any more, by checkWatches.
 		require.LessOrEqual(t, last.Requests-last.OtherKinds(), int64(5*n-2)) // as the formula of its entry
 		require.Greater(t, last.Requests, int64(3*n))                         // create, children and delete of each

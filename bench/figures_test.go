@@ -8,7 +8,6 @@ import (
 	"io"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"text/template"
@@ -24,8 +23,8 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-const figures = "docs/figures/"                 // from the root
-const withLegends, withoutLegends = true, false // arguments of transcript
+const figures = "docs/figures/" // from the root
+const withLegends, withoutLegends = true, false
 
 // runsOf reads the runs of these files, named without their folder and extension.
 func runsOf(t *testing.T, names ...string) (runs []report.Run) {
@@ -44,18 +43,8 @@ func commandOf(runs []report.Run) string {
 	return regexp.MustCompile(` -json \S+`).ReplaceAllString(runs[0].Command, "")
 }
 
-// distinct returns the texts of the runs, each once and without the empty ones.
-func distinct(runs []report.Run, of func(report.Run) string) (texts []string) {
-	for _, r := range runs {
-		if text := of(r); text != "" && !slices.Contains(texts, text) {
-			texts = append(texts, text)
-		}
-	}
-	return texts
-}
-
 // transcript is the command of a file's runs and what it has printed, with the legends below the tables or without.
-func transcript(t *testing.T, withLegends bool, name string, lang i18n.Language) string {
+func transcript(t *testing.T, legends bool, name string, lang i18n.Language) string {
 	runs := runsOf(t, name)
 	command := commandOf(runs)
 	flags := strings.Fields(command)[3:] // behind go run ./bench
@@ -63,7 +52,7 @@ func transcript(t *testing.T, withLegends bool, name string, lang i18n.Language)
 	cfg.lang = lang
 
 	var out bytes.Buffer
-	servers := distinct(runs, func(r report.Run) string {
+	servers := report.Distinct(runs, func(r report.Run) string {
 		return i18n.Textf("ZooKeeper: %s", r.Server).In(lang)
 	})
 	fmt.Fprintf(&out, "$ %s\n%s\n%s", command, strings.Join(servers, "\n"), cfg.headline())
@@ -71,7 +60,7 @@ func transcript(t *testing.T, withLegends bool, name string, lang i18n.Language)
 		var table bytes.Buffer
 		printTable(&table, runs, 0, lang)
 		text := table.String()
-		if !withLegends {
+		if legends == withoutLegends {
 			text, _, _ = strings.Cut(text, "\n"+legendBegins.In(lang))
 		}
 		out.WriteString(text)
@@ -86,7 +75,7 @@ func transcript(t *testing.T, withLegends bool, name string, lang i18n.Language)
 // machine lists the machines, the clients and the servers of the runs in these files.
 func machine(t *testing.T, names []string) string {
 	runs := runsOf(t, names...)
-	all := func(of func(report.Run) string) string { return strings.Join(distinct(runs, of), "; ") }
+	all := func(of func(report.Run) string) string { return strings.Join(report.Distinct(runs, of), "; ") }
 	address := regexp.MustCompile(`^\S+: `)
 	return strings.Join([]string{
 		"- " + all(func(r report.Run) string { return fmt.Sprintf("%d cores of %s", r.CPUs, r.CPU) }),
@@ -101,7 +90,7 @@ func machine(t *testing.T, names []string) string {
 	}, "\n")
 }
 
-// Of a run: its time, and what one acquisition takes.
+// These are the time of a run, and what one acquisition takes.
 func milliseconds(r report.Run) float64 { return float64(r.Elapsed) / 1e6 }
 func requests(r report.Run) float64     { return float64(r.Requests) / float64(r.Count) }
 func megabytes(r report.Run) float64    { return float64(r.Bytes) / float64(r.Count) / 1e6 }
@@ -137,20 +126,23 @@ var inChinese = strings.NewReplacer(" cores of ", " 核 ", "- clients: ", "- 客
 	"embedded (in memory, no disk)", "内嵌（在内存里，不写磁盘）", "- measured on ", "- 测量日期：", "| flags |", "| 选项 |",
 	"least or floor |", "least 或 floor |", "requests/acq of zklock, zk.Lock", "zklock、zk.Lock 的请求/次", "; ", "；")
 
-// figuresPage is docs/figures.md, or its Chinese edition. Its template has no digit outside of a call, stamps apart.
+// figuresPage is docs/figures.md, or its Chinese edition. Only calls and the stamps of translations, <!-- en: ... -->,
+// have digits in its template.
 func figuresPage(t *testing.T, lang i18n.Language) string {
 	source := fileText(t, "../"+figures+lang.Page("page.md")+".tmpl")
-	calls := regexp.MustCompile(`\{\{.*?\}\}|<!-- en:.*?-->`)
+	callsAndStamps := regexp.MustCompile(`\{\{.*?\}\}|<!-- en:.*?-->`)
 	measured := func(text string) string {
 		if lang == i18n.Chinese {
 			text = inChinese.Replace(text)
 		}
 		return "<!-- figures -->\n" + text + "\n<!-- end of figures -->"
 	}
-	require.NotRegexp(t, `\d`, calls.ReplaceAllString(source, ""), "a digit of a template that no run has written")
-	var names []string // the arguments of all calls
-	inCalls := strings.Join(calls.FindAllString(source, -1), "")
-	for _, m := range regexp.MustCompile(`"([\w-]+)"`).FindAllStringSubmatch(inCalls, -1) {
+	require.NotRegexp(t, `\d`, callsAndStamps.ReplaceAllString(source, ""), "a digit of a template that no run has written")
+
+	// The call of machine comes first, so the files that the later calls name are looked for in the source.
+	var names []string
+	calls := strings.Join(callsAndStamps.FindAllString(source, -1), "")
+	for _, m := range regexp.MustCompile(`"([\w-]+)"`).FindAllStringSubmatch(calls, -1) {
 		names = append(names, m[1])
 	}
 
@@ -267,60 +259,8 @@ func TestTheDocsSayWhatWasMeasured(t *testing.T) {
 	holdsRatios(t)
 }
 
-// Each digit of README.md and docs/benchmark.md is in a passage that this file writes, in claims or in labels.txt.
-
-// claims are texts of the two pages, made of the program's constants or of what tests measure.
-func claims(t *testing.T) (readme, benchmark []string) {
-	readme = []string{"Go " + firstMatch(t, "../go.mod", `\ngo (\d+\.\d+)`)[0] + " installed"}
-	alone, many := counter.Everyday[0], counter.Everyday[1] // the loads of the second table
-	const rtt, times = 20, 20                               // the values in the pages' examples
-	benchmark = []string{
-		fmt.Sprintf("has %d acquisitions in each row: one goroutine alone that locks %d times, and %d\ngoroutines with a session each",
-			alone.Count(), alone.Times, many.Sessions),
-		fmt.Sprintf("no contender gets the free lock for %.0f s", counter.Patience.Seconds()),
-		fmt.Sprintf("exit status %d", exitFailure),
-		"warm-up (round 0)", // of warmJVM
-		fmt.Sprintf("`-rtt %dms`** delays each message by %d ms", rtt, rtt/2),
-		fmt.Sprintf("`-rtt %dms` | makes each round trip to the server %d ms longer", rtt, rtt),
-		fmt.Sprintf("`-closed %d` | each goroutine locks %d times; the count is then %d N", times, times, times),
-		"about N/2 on average with\nthe naive lock and the herd, 1 with the predecessor", // peers_test.go
-		// fairness_test.go
-		"is 0 in a queue, (N-1)/4\non average in a lottery, and (N-1)/2 in a stack. A queue may show a little more than 0,",
-	}
-	// The table of TestTheTimesHaveTheRatiosOfTheMeasuredServer.
-	table := fileText(t, "../internal/explore/film/film_test.go")
-	rows := regexp.MustCompile(`\{(\d+), ([\d.]+), ([\d.]+)\}`).FindAllStringSubmatch(table, 4)
-	require.Len(t, rows, 4)
-	column := func(of int) string {
-		return fmt.Sprintf("%s, %s, %s and %s", rows[0][of], rows[1][of], rows[2][of], rows[3][of])
-	}
-	packet, server := film.Measured(0).Latency, film.Measured(0).Server
-	micros := time.Duration.Microseconds
-	return readme, append(benchmark,
-		fmt.Sprintf("`film.Measured`: %d µs for a request,\n%d µs more if it writes, %d µs for an event, ",
-			micros(server.Request), micros(server.Write), micros(server.Event)),
-		fmt.Sprintf("%d ns for a byte, and %d µs from a client", server.Byte.Nanoseconds(), micros(packet)),
-		fmt.Sprintf("There the herd took %s times as long as step 3 with %s contenders", column(2), column(1)),
-		"In the lab it is\nwithin 10 %",
-		fmt.Sprintf("The naive lock took %s times as long", column(3)),
-		"in the lab it is within 30 %, and too\nfast with 20 contenders",
-	)
-}
-
-// labelsOf returns the texts of a page whose digits measure nothing. The file says which those are.
-func labelsOf(t *testing.T, page string) (texts []string) {
-	_, section, ok := strings.Cut(fileText(t, "testdata/labels.txt"), "== "+page+"\n")
-	require.True(t, ok, page)
-	section, _, _ = strings.Cut(section, "\n== ")
-	for line := range strings.SplitSeq(strings.TrimSpace(section), "\n") {
-		if !strings.HasPrefix(line, "#") {
-			texts = append(texts, strings.ReplaceAll(line, `\n`, "\n"))
-		}
-	}
-	return texts
-}
-
-// unheld returns a text that the page lacks, or a line of the page with a digit that no text has; "" if all is held.
+// A digit of README.md or docs/benchmark.md is held if a passage that this file writes, a claim or a label has it. unheld
+// returns a text that the page lacks, or a line of the page with a digit that no text has; "" if all digits are held.
 func unheld(page string, texts []string) string {
 	page = site.Strip(page) // without the passages that this file writes
 	for _, text := range texts {
@@ -345,6 +285,59 @@ func TestEachDigitIsHeld(t *testing.T) {
 			require.NotEmpty(t, unheld(string(changed), texts), "%s: byte %d", file, at[0])
 		}
 	}
+}
+
+// claims are texts of the two pages, made of the program's constants or of what tests measure.
+func claims(t *testing.T) (readme, benchmark []string) {
+	readme = []string{"Go " + firstMatch(t, "../go.mod", `\ngo (\d+\.\d+)`)[0] + " installed"}
+	alone, many := counter.Everyday[0], counter.Everyday[1] // the loads of the second table
+	const rtt, times = 20, 20                               // the values in the pages' examples
+	benchmark = []string{
+		fmt.Sprintf("has %d acquisitions in each row: one goroutine alone that locks %d times, and %d\ngoroutines with a session each",
+			alone.Count(), alone.Times, many.Sessions),
+		fmt.Sprintf("no contender gets the free lock for %.0f s", counter.Patience.Seconds()),
+		fmt.Sprintf("exit status %d", exitFailure),
+		"warm-up (round 0)", // of warmJVM
+		fmt.Sprintf("`-rtt %dms`** delays each message by %d ms", rtt, rtt/2),
+		fmt.Sprintf("`-rtt %dms` | makes each round trip to the server %d ms longer", rtt, rtt),
+		fmt.Sprintf("`-closed %d` | each goroutine locks %d times; the count is then %d N", times, times, times),
+		"about N/2 on average with\nthe naive lock and the herd, 1 with the predecessor", // peers_test.go
+		// fairness_test.go
+		"is 0 in a queue, (N-1)/4\non average in a lottery, and (N-1)/2 in a stack. A queue may show a little more than 0,",
+	}
+
+	// The rows {contenders, ratio of the herd, ratio of the naive lock} of TestTheTimesHaveTheRatiosOfTheMeasuredServer.
+	const contenders, herd, naive = 1, 2, 3
+	table := fileText(t, "../internal/explore/film/film_test.go")
+	rows := regexp.MustCompile(`\{(\d+), ([\d.]+), ([\d.]+)\}`).FindAllStringSubmatch(table, 4)
+	require.Len(t, rows, 4)
+	column := func(of int) string {
+		return fmt.Sprintf("%s, %s, %s and %s", rows[0][of], rows[1][of], rows[2][of], rows[3][of])
+	}
+	packet, server := film.Measured(0).Latency, film.Measured(0).Server
+	micros := time.Duration.Microseconds
+	return readme, append(benchmark,
+		fmt.Sprintf("`film.Measured`: %d µs for a request,\n%d µs more if it writes, %d µs for an event, ",
+			micros(server.Request), micros(server.Write), micros(server.Event)),
+		fmt.Sprintf("%d ns for a byte, and %d µs from a client", server.Byte.Nanoseconds(), micros(packet)),
+		fmt.Sprintf("There the herd took %s times as long as step 3 with %s contenders", column(herd), column(contenders)),
+		"In the lab it is\nwithin 10 %",
+		fmt.Sprintf("The naive lock took %s times as long", column(naive)),
+		"in the lab it is within 30 %, and too\nfast with 20 contenders",
+	)
+}
+
+// labelsOf returns the texts of a page whose digits measure nothing. The file says which those are.
+func labelsOf(t *testing.T, page string) (texts []string) {
+	_, section, ok := strings.Cut(fileText(t, "testdata/labels.txt"), "== "+page+"\n")
+	require.True(t, ok, page)
+	section, _, _ = strings.Cut(section, "\n== ")
+	for line := range strings.SplitSeq(strings.TrimSpace(section), "\n") {
+		if !strings.HasPrefix(line, "#") {
+			texts = append(texts, strings.ReplaceAll(line, `\n`, "\n"))
+		}
+	}
+	return texts
 }
 
 // The numbers of the steps' pages, and of zklock's, are those of the code and its tests.

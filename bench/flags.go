@@ -154,8 +154,9 @@ func (f *commandLine) checkServer(cfg *config) error {
 		return i18n.Errorf("-zk: %w", err)
 	}
 	for i, part := range strings.Split(cfg.path, "/") {
+		beforeFirstSlash, empty := i == 0, part == ""
 		switch {
-		case (i == 0) != (part == "") || part == "." || part == "..": // only the part before the first slash is empty
+		case empty != beforeFirstSlash || part == "." || part == "..":
 			return i18n.Errorf("-path: %q is not the path of a znode: like /a/b, and not / itself", cfg.path)
 		case i == 1 && part == "zookeeper":
 			return i18n.Errorf("-path: %s is ZooKeeper's own: name another node", cfg.path)

@@ -66,6 +66,7 @@ func TestTheDefaultRunHasASecondTable(t *testing.T) {
 	for _, r := range rs {
 		seen[row{r.Goroutines, r.Sessions, r.Times, r.Count}]++
 	}
+	// Both locks have run with 2 and 3 goroutines, with one that locks 50 times, and with 50 that have a session each.
 	require.Equal(t, map[row]int{{2, 1, 1, 2}: 2, {3, 1, 1, 3}: 2, {1, 1, 50, 50}: 2, {50, 50, 1, 50}: 2}, seen, "JSON has the rows of both")
 	for _, r := range rs {
 		if r.Lock == "herd" && r.Goroutines == 50 {
@@ -75,21 +76,18 @@ func TestTheDefaultRunHasASecondTable(t *testing.T) {
 }
 
 func TestTheSecondTableIsOnlyInTheDefaultRun(t *testing.T) {
-	for _, tc := range []struct {
-		args  []string
-		loads int // those of -n, and the two of the second table
-	}{
-		{nil, 4},
-		{[]string{"-rounds", "3", "-locks", "all"}, 4},
-		{[]string{"-rtt", "20ms"}, 4},
-		{[]string{"-n", "100,1000"}, 2},
-		{[]string{"-n", "50"}, 1},
-		{[]string{"-sessions", "1"}, 2},
-		{[]string{"-closed", "1"}, 2},
-		{[]string{"-join", "-zk", "127.0.0.1:2181"}, 2},
+	for flags, loads := range map[string]int{ // those of -n, and the two of the second table
+		"":                         4,
+		"-rounds 3 -locks all":     4,
+		"-rtt 20ms":                4,
+		"-n 100,1000":              2,
+		"-n 50":                    1,
+		"-sessions 1":              2,
+		"-closed 1":                2,
+		"-join -zk 127.0.0.1:2181": 2,
 	} {
-		cfg := testenv.Must(parseFlags(tc.args, nil))(t)
-		require.Len(t, cfg.loads, tc.loads, tc.args)
+		cfg := testenv.Must(parseFlags(strings.Fields(flags), nil))(t)
+		require.Len(t, cfg.loads, loads, flags)
 	}
 }
 

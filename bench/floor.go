@@ -60,7 +60,7 @@ func (c *floorContender) Lock() error {
 	case <-c.turn:
 		return nil
 	case <-c.failed:
-		return c.err
+		return c.err // written before failed was closed
 	}
 }
 

@@ -90,7 +90,7 @@ func TestProcessesThatJoinCountTogether(t *testing.T) {
 // Two holders of a lock that excludes nobody show as a bad version: both read the counter before either writes it.
 func TestTwoHoldersShowAsABadVersion(t *testing.T) {
 	excludesNobody := fakeLock{lock: func() error { return nil }}
-	compete(t, inNode("naive", func(*zk.Conn, string) zookeeper.Locker { return excludesNobody }))
+	setContestants(t, inNode("naive", func(*zk.Conn, string) zookeeper.Locker { return excludesNobody }))
 	srv, addr := listen(t)
 	writesCount := func(r zkserver.Request) bool { return r.Op == jute.OpSetData && strings.HasSuffix(r.Path, "/count") }
 	one, two := srv.Hold(writesCount), srv.Hold(writesCount)
@@ -99,7 +99,7 @@ func TestTwoHoldersShowAsABadVersion(t *testing.T) {
 	<-two.Hit()
 	one.Release()
 	two.Release()
-	complaints := ""
+	complaints := "" // of both: the one whose write met a bad version says it
 	for _, p := range both {
 		complaints += p.wait(t, exitFailure)
 		require.Regexp(t, `(?m)^naive +1 +FAILED +- +- `, p.out.String())
@@ -110,7 +110,7 @@ func TestTwoHoldersShowAsABadVersion(t *testing.T) {
 
 // A process that is interrupted, or that is killed, so that the server ends its session, ends the others.
 func TestAProcessThatIsGoneEndsTheOthers(t *testing.T) {
-	compete(t, inNode("naive", waitsInVain))
+	setContestants(t, inNode("naive", waitsInVain))
 	srv, addr := listen(t)
 	a, b := join(t, addr), join(t, addr)
 	waitUntilStuck(t, srv)
@@ -122,7 +122,8 @@ func TestAProcessThatIsGoneEndsTheOthers(t *testing.T) {
 	a, b = join(t, addr), join(t, addr)
 	waitUntilStuck(t, srv)
 	for _, s := range srv.Sessions() {
-		if len(s.Ephemerals) > 0 && strings.HasSuffix(s.Ephemerals[0], "0") { // the process that came first, not both
+		isFirst := len(s.Ephemerals) > 0 && strings.HasSuffix(s.Ephemerals[0], "0") // its node has the number 0000000000
+		if isFirst {
 			srv.Expire(s.ID)
 		}
 	}

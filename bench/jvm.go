@@ -111,14 +111,15 @@ func (j *jvm) readLine(ctx context.Context) (string, error) {
 func (j *jvm) died() error {
 	j.end()
 	said := j.stderr.String()
+	if strings.Contains(said, "jdk.compiler") {
+		const noCompiler = "java has no compiler with it (Debian: default-jdk-headless)"
+		return i18n.Errorf("java: %s", noCompiler)
+	}
 	if _, after, ok := strings.Cut(said, "error: "); ok {
 		said = after // without the place in the source, which is removed
 	}
 	said, _, _ = strings.Cut(strings.TrimSpace(said), "\n")
 	said = said[:min(len(said), 70)] // it goes into a row of the table
-	if strings.Contains(j.stderr.String(), "jdk.compiler") {
-		said = "java has no compiler with it (Debian: default-jdk-headless)"
-	}
 	if said == "" {
 		said = j.cmd.ProcessState.String()
 	}

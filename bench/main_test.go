@@ -114,8 +114,8 @@ func setDuring[T any](t *testing.T, variable *T, value T) {
 	t.Cleanup(func() { *variable = old })
 }
 
-// compete replaces the contestants, the locks that the benchmark knows, during a test.
-func compete(t *testing.T, cs ...contestant) { setDuring(t, &contestants, cs) }
+// setContestants replaces the contestants, the locks that the benchmark knows, during a test.
+func setContestants(t *testing.T, cs ...contestant) { setDuring(t, &contestants, cs) }
 
 // requireOneLine asserts that text is a single line that says want.
 func requireOneLine(t *testing.T, text, want string) {
@@ -146,7 +146,7 @@ func (f fakeLock) Unlock() error { return nil }
 
 // inNode returns a contestant, a lock that the benchmark can run, whose path is the lock's own node.
 func inNode(name string, newContender zookeeper.Maker) contestant {
-	return contestant{counter.Lock{Name: name}, zookeeper.Kind{Node: true, Make: newContender}}
+	return contestant{counter.Lock{Name: name}, zookeeper.Kind{OwnNode: true, Make: newContender}}
 }
 
 // waitsInVain makes a contender that waits for a node that nobody creates.
@@ -165,8 +165,8 @@ func ofLock(r zkserver.Request, op jute.Op) bool {
 	return r.Op == op && path.Base(path.Dir(r.Path)) == "lock"
 }
 
-// The session of the contenders expires at their tenth request op. The floor is not a lock: its contenders take turns
-// in memory, so the server does not notify the one that waits for its turn.
+// The session of the contenders expires at their tenth request op. The contenders of the floor wait for their turn in
+// memory, without a watch, so they learn of the end of the session by their next request.
 func TestALostSessionEndsTheRun(t *testing.T) {
 	srv, addr := listen(t)
 	for _, tc := range []struct {
@@ -196,7 +196,7 @@ func TestCtrlCPrintsWhatIsFinished(t *testing.T) {
 		interrupt()
 		return waitsInVain(conn, path)
 	})
-	compete(t, contestants[0], stuck)
+	setContestants(t, contestants[0], stuck)
 	file := filepath.Join(t.TempDir(), "out.json")
 	status, stdout, stderr := benchWith(ctx, "-n", "10", "-warmup", "0s", "-json", file)
 	require.Equal(t, exitInterrupted, status)
@@ -210,7 +210,7 @@ func TestCtrlCPrintsWhatIsFinished(t *testing.T) {
 // whose table cannot be printed, and so does an output that cannot be completed.
 func TestWithoutAResultAFileStaysAsItIs(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
-	compete(t, inNode("stuck", func(conn *zk.Conn, path string) zookeeper.Locker {
+	setContestants(t, inNode("stuck", func(conn *zk.Conn, path string) zookeeper.Locker {
 		interrupt()
 		return waitsInVain(conn, path)
 	}))
@@ -230,6 +230,7 @@ func TestWithoutAResultAFileStaysAsItIs(t *testing.T) {
 	cmd, _ := program(t, opened(t, "/dev/full", os.O_WRONLY), "-n", "2", "-locks", "naive", "-json", file)
 	require.Error(t, cmd.Run())
 	unchanged()
+
 	require.ErrorContains(t, report.WriteFile(file, func(w io.Writer) error {
 		io.WriteString(w, "half")
 		return io.ErrShortWrite
@@ -272,8 +273,9 @@ func TestOneRunWritesEverything(t *testing.T) {
 		regexp.MustCompile(`xmlns(:\w+)?="[^"]*"`).ReplaceAllString(page, ""), -1))
 
 	rows := readJSON[[]map[string]any](t, jsonFile)
-	const sizes, rounds = 2, 2 // of -n and -rounds
-	require.Len(t, rows, (len(onZooKeeper())-1)*sizes*rounds+sizes, "one row of Curator's for each number of threads")
+	const sizes, rounds = 2, 2       // of -n and -rounds
+	others := len(onZooKeeper()) - 1 // without Curator
+	require.Len(t, rows, others*sizes*rounds+sizes, "one row of Curator's for each number of threads")
 	for _, row := range rows {
 		require.Subset(t, slices.Collect(maps.Keys(row)), []string{"lock", "server", "goroutines", "sessions", "times",
 			"round", "count", "rtt_ns", "elapsed_ns", "requests", "watch_events", "bytes", "error"}, "other people's programs rely on these keys")
@@ -296,7 +298,7 @@ func requireFacts(t *testing.T, r report.Run) {
 	require.NotEmpty(t, r.CPU)
 	require.Contains(t, r.Client, "go-zookeeper")
 	require.WithinDuration(t, time.Now(), r.Began, time.Hour)
-	require.IsNonDecreasing(t, []time.Duration{1, r.WaitP50, r.WaitP99, r.WaitMax})
+	require.IsNonDecreasing(t, []time.Duration{1, r.WaitP50, r.WaitP99, r.WaitMax}, "and none of them is 0")
 	var kinds int64
 	for _, k := range r.Kinds {
 		kinds += k
@@ -316,8 +318,7 @@ func program(t *testing.T, stdout *os.File, args ...string) (*exec.Cmd, *bytes.B
 func opened(t *testing.T, name string, mode int) *os.File {
 	f, err := os.OpenFile(name, mode, 0)
 	if errors.Is(err, os.ErrNotExist) {
-		// Only Linux has /dev/full, so elsewhere there is nothing to write to.
-		t.Skipf("this system has no %s", name)
+		t.Skipf("this system has no %s", name) // only Linux has /dev/full
 	}
 	require.NoError(t, err)
 	t.Cleanup(func() { f.Close() })

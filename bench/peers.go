@@ -15,11 +15,7 @@ import (
 // What and Formula of each into docs/benchmark.md and its Chinese edition.
 var peers = []contestant{
 	{
-		counter.Lock{
-			Name:    "zk.Lock",
-			What:    "the recipe of the Go client library, our nearest peer",
-			Formula: ofQueue,
-		},
+		counter.Lock{Name: "zk.Lock", What: "the recipe of the Go client library, our nearest peer", Formula: ofQueue},
 		zookeeper.Kind{Make: func(conn *zk.Conn, path string) zookeeper.Locker {
 			return zk.NewLock(conn, path, zk.WorldACL(zk.PermAll))
 		}},
@@ -31,7 +27,7 @@ var peers = []contestant{
 			Article: map[int]time.Duration{100: 606 * time.Millisecond, 1000: 6785 * time.Millisecond},
 			Formula: ofQueue,
 		},
-		zookeeper.Kind{},
+		zookeeper.Kind{}, // a curatorPlayer plays it
 	},
 	{
 		counter.Lock{

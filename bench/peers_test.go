@@ -51,7 +51,7 @@ func TestUnderContentionTheRequestsAreExactlyAsPredicted(t *testing.T) {
 	const n = 12
 	type prediction struct {
 		kinds   map[string]int64 // the requests by kind; nil: only their sum is predicted, by the formula
-		wakeUps int64            // also the number of watches when all wait
+		wakeUps int64            // as many as watches, when all wait
 	}
 	predictions := map[string]prediction{
 		"predecessor": {kinds: map[string]int64{"create": n, "children": 2*n - 1, "get": n - 1, "delete": n}, wakeUps: n - 1},
@@ -60,13 +60,14 @@ func TestUnderContentionTheRequestsAreExactlyAsPredicted(t *testing.T) {
 		"least":       {kinds: map[string]int64{"create": n, "get": n - 1, "delete": n}, wakeUps: n - 1},
 		"floor":       {kinds: map[string]int64{"create": n, "delete": n}},
 	}
+	// Another peer that has a formula, a reader's lock, is taken for a queue in which each waiter has one watch.
 	for _, c := range peers {
 		if _, ok := predictions[c.Name]; !ok && c.Name != "curator" && c.Formula.Requests != nil {
 			predictions[c.Name] = prediction{wakeUps: n - 1}
 		}
 	}
 	for name, want := range predictions {
-		// The session timeout is two ticks: no lease is proved while the machine is stopped.
+		// The session timeout is two ticks, so the test is over long before a lease must be proved by a request.
 		srv, addr := listen(t, zkserver.WithTick(time.Minute))
 
 		// The first delete is held until all others wait. Each has a connection of its own.
@@ -74,7 +75,8 @@ func TestUnderContentionTheRequestsAreExactlyAsPredicted(t *testing.T) {
 		watches := make(chan int, 1)
 		go func() {
 			defer firstDelete.Release()
-			set, end := 0, time.Now().Add(30*time.Second) // the clients give up after 80 s
+			const mostPolling = 30 * time.Second // the clients give up after 80 s
+			set, end := 0, time.Now().Add(mostPolling)
 			for set < int(want.wakeUps) && time.Now().Before(end) {
 				time.Sleep(time.Millisecond) // a poll: the server does not report a watch that is set
 				set = len(srv.Watches())

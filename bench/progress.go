@@ -45,8 +45,8 @@ func (p *progress) End(r report.Run) {
 	if p.run.String() == "" || r.Status == report.StatusWarmUp {
 		return
 	}
-	if p.line != p.run {
-		p.Say(p.run) // again, because another line has been shown since
+	if p.line != p.run { // another line has been shown since; during a run only this goroutine shows any
+		p.Say(p.run)
 	}
 	fmt.Fprintln(p.w, "", r.Outcome(p.lang))
 	p.run, p.line = "", ""

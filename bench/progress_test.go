@@ -33,7 +33,7 @@ func TestWithoutATerminalEachRunIsALine(t *testing.T) {
 		"8/8 predecessor, 5 goroutines, round 2 of 2 … T\n", regexp.MustCompile(`[\d.]+ ms`).ReplaceAllString(stderr, "T"))
 }
 
-// It is about the tables, the progress, and the page with its charts.
+// The tables, the progress, and the page with its charts have no English word.
 func TestAReaderOfChineseReadsNoEnglish(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "r.html")
 	t.Setenv("PATH", "") // no Curator: a row says so
@@ -49,7 +49,6 @@ func TestAReaderOfChineseReadsNoEnglish(t *testing.T) {
 	}
 }
 
-// The first run says something while it is under way, the second one does not.
 func TestOnATerminalTheLinesOfRunsStay(t *testing.T) {
 	var screen bytes.Buffer
 	setDuring(t, &isTerminal, func(io.Writer) bool { return true })
@@ -58,7 +57,7 @@ func TestOnATerminalTheLinesOfRunsStay(t *testing.T) {
 	p.End(report.Run{Status: report.StatusNotRun})
 	job := counter.Job{Player: &curatorPlayer{}, Load: counter.Load{N: 2, Sessions: 1, Times: 1}}
 	p.Begin(job)
-	p.Say(i18n.Same("warming"))
+	p.Say(i18n.Same("warming")) // while the first run is under way; nothing is said during the second one
 	p.End(report.Run{Status: report.StatusWarmUp})
 	p.End(report.Run{Elapsed: time.Millisecond})
 	p.Begin(job)

@@ -69,13 +69,14 @@ func (b *Benchmark) Close() (err error) {
 	return err
 }
 
-// play runs one lock and records the result. A lock that has reached the limit does not run with more goroutines.
+// play runs one lock and records the result. A lock that has reached the limit does not run with more goroutines. Among
+// several processes to reach the limit is a failure, because the others would wait for this one.
 func (b *Benchmark) play(ctx context.Context, j Job) error {
 	name := j.Lock().Name
 	stoppedWith, stopped := b.stopped[name]
 	if stopped && j.N >= stoppedWith {
 		b.Watcher.Begin(j)
-		if j.N > stoppedWith && j.Round == 1 {
+		if j.N > stoppedWith && j.Round == 1 { // with as many goroutines, it has the row of the run that was stopped
 			why := i18n.Textf("skipped: stopped after %v with %d", b.Limit, stoppedWith)
 			b.record(b.newResult(j), report.StatusSkipped, why)
 		}
@@ -91,7 +92,7 @@ func (b *Benchmark) play(ctx context.Context, j Job) error {
 	case err == nil:
 		b.record(r, report.StatusOK, "")
 		return nil
-	case errors.As(err, new(Stopped)) && b.Processes <= 1: // among several processes, the others would wait for this one
+	case errors.As(err, new(Stopped)) && b.Processes <= 1:
 		b.stopped[name] = j.N
 		b.record(r, report.StatusStopped, i18n.Textf("%v, at %d of %d", err, r.Count, j.Count()))
 		return nil
@@ -173,7 +174,7 @@ func (b *Benchmark) warmUp(ctx context.Context) error {
 	for until := time.Now().Add(b.WarmUp); time.Now().Before(until); {
 		anyWarmed := false
 		for _, p := range b.Players {
-			warmed, err := p.Warm(ctx, b.newResult(Job{Player: p, Load: b.Loads[0]}))
+			warmed, err := p.Warm(ctx, b.newResult(Job{Player: p, Load: b.Loads[0]})) // round 0: unmeasured
 			if ctx.Err() != nil {
 				return ErrInterrupted
 			}
@@ -195,13 +196,14 @@ func (b *Benchmark) announce(ctx context.Context, j Job) {
 	if l.cost(j.N) == 0 || j.Round > 1 || b.Processes > 1 {
 		return
 	}
+
 	const part = 4
 	quarter := Load{N: j.N / part, Sessions: min(j.Sessions, j.N/part), Times: 1}
 	r := b.newResult(Job{Player: j.Player, Load: quarter})
 	if err := j.Player.Run(ctx, &r); err != nil {
 		return // the run itself reports it
 	}
-	about := time.Duration(float64(r.Elapsed) * math.Pow(part, l.Formula.Growth))
+	about := time.Duration(float64(r.Elapsed) * math.Pow(part, l.Formula.Growth)) // the time grows with that power of N
 	unit := time.Second
 	if about > 20*time.Second {
 		unit = 5 * time.Second

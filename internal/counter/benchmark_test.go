@@ -71,7 +71,8 @@ func TestEachRoundBeginsWithTheNextLock(t *testing.T) {
 	require.NoError(t, b.Run(t.Context()))
 	begins := slices.DeleteFunc(w.said, func(said string) bool { return strings.HasPrefix(said, "end ") })
 	locks := strings.ReplaceAll(strings.Join(begins, " "), "begin ", "")
-	const ofOneLoad = "naive herd predecessor herd predecessor naive predecessor naive herd naive herd predecessor"
+	rounds := []string{"naive herd predecessor", "herd predecessor naive", "predecessor naive herd", "naive herd predecessor"}
+	ofOneLoad := strings.Join(rounds, " ")
 	require.Equal(t, ofOneLoad+" "+ofOneLoad, locks)
 }
 
@@ -80,13 +81,14 @@ var quadratic = Formula{Requests: func(n float64) float64 { return n * n }, Grow
 
 // Locks that send far more requests run last, after a quarter of their contenders, which tells how long it will take.
 func TestQuickLocksRunFirst(t *testing.T) {
+	const quarter = 1000 / 4 // goroutines, with which the slow lock takes 1 s
 	w := new(watcher)
 	slow := fakePlayer{lock: Lock{Name: "slow", Formula: quadratic}, run: func(_ context.Context, r *report.Run) error {
-		r.Elapsed = time.Duration(r.Goroutines) * time.Second / 250 // 1 s for the quarter of 1000
+		r.Elapsed = time.Duration(r.Goroutines) * time.Second / quarter
 		return nil
 	}}
-	b := &Benchmark{Players: append([]Player{slow}, playersNamed("quick")...), Loads: loads(100,
-		1000), Rounds: 1, Watcher: w, Limit: 10 * time.Second}
+	b := &Benchmark{Players: append([]Player{slow}, playersNamed("quick")...), Loads: loads(100, 1000),
+		Rounds: 1, Watcher: w, Limit: 10 * time.Second}
 	require.NoError(t, b.Run(t.Context()))
 	require.Equal(t, []string{"begin slow", "end slow", "begin quick", "end quick", // with 100
 		"begin quick", "end quick", "slow, 1000 goroutines: it will most likely reach the -limit of 10s", "begin slow", "end slow",
@@ -107,8 +109,7 @@ func TestALockThatTakesTooLongIsStoppedAndOthersGoOn(t *testing.T) {
 		"quick 8 ok:", "quick 8 ok:", "slow 8 skipped: skipped: stopped after 3s with 2",
 	}, resultRows(b), "a second round would be stopped as well")
 
-	b.Processes = 2
-	b.Results = nil
+	b.Processes, b.Results = 2, nil // of several processes: a run that is stopped is a failure
 	require.EqualError(t, b.Run(t.Context()), "slow with 4 goroutines on here: stopped after 3s")
 }
 

@@ -26,8 +26,8 @@ import (
 // A Lock is one of the locks that are compared.
 type Lock struct {
 	Name    string
-	What    i18n.Text             // it is, in a sentence for the pages
-	System  string                // that it runs on; "": ZooKeeper
+	What    i18n.Text             // a sentence for the pages on what the lock is
+	System  string                // the server program that the lock runs on; "": ZooKeeper
 	Article map[int]time.Duration // article A's times, by the number of threads
 	Unsafe  i18n.Text             // of a yardstick, which is not a lock: what it does in place of excluding; "": it is a lock
 	Formula Formula               // predicts the requests; the zero Formula predicts nothing
@@ -49,7 +49,8 @@ func (f Formula) Predict(n int) float64 {
 	return f.Requests(float64(n))
 }
 
-// cost returns how many requests n contenders send per acquisition; 0 if those are few, or not predicted.
+// cost returns how many requests n contenders send per acquisition if those are many. Otherwise, and without a formula,
+// it returns 0: such a lock runs before those that have a cost, and its time is not announced.
 func (l Lock) cost(n int) float64 {
 	const few = 200
 	perAcquisition := l.Formula.Predict(n) / float64(n)
@@ -90,7 +91,7 @@ type Load struct {
 	N        int  // goroutines
 	Sessions int  // that they share
 	Times    int  // how many times each of them locks
-	Aside    bool // its rows are in the second table
+	Aside    bool // its rows are in the second table: the loads Everyday are, and those of the flag -n are not
 }
 
 // Everyday are the loads of the second table, which count to the same number: a program alone, and one of many.

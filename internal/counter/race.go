@@ -32,13 +32,13 @@ type Race struct {
 	Leave func()
 	Work  func(contender int) error // done while the lock is held, besides counting; may be nil
 	Sent  func() int64              // counts the requests so far, which go to Run.Requests; nil: they are not counted
-	Stock bool                      // the lock itself counts, on its server: Lock excludes no other contender
+	Stock bool                      // Lock takes a piece of a stock on its server: it excludes nobody, and that server counts
 
 	num     int          // the counter; guarded by the lock under test, and by nothing else; 0 of a stock
 	inside  atomic.Int32 // holders at this moment
 	held    atomic.Int32 // how many times the lock has been held
 	overlap atomic.Bool  // there were two holders at once
-	failed  atomic.Bool  // a contender has failed, perhaps because the race has ended
+	failed  atomic.Bool  // Lock or Unlock has returned an error, possibly that of the context of a race that has ended
 	end     context.CancelCauseFunc
 	began   time.Time
 	turns   []report.Turn
@@ -147,22 +147,24 @@ func (r *Race) Holds() int { return int(r.held.Load()) }
 
 // contend plays contender i: it locks, counts and unlocks, as article A's listing does, Times times.
 func (r *Race) contend(ctx context.Context, i int) (err error) {
-	contender, call := r.Contenders[i], "" // call names what the contender calls, should it panic
+	contender := r.Contenders[i]
+	calling := "" // for the error, if that call panics
 	defer func() {
 		if named, ok := contender.(fmt.Stringer); ok && err != nil {
 			err = i18n.Errorf("%v: %w", named, err)
 		}
 	}()
-	defer recoverTo(&err, &call)
+	defer recoverTo(&err, &calling)
+
 	for k := range r.Times {
 		turn := &r.turns[i*r.Times+k]
-		call, turn.Arrived = "Lock", time.Since(r.began)
+		calling, turn.Arrived = "Lock", time.Since(r.began)
 		if err := contender.Lock(ctx); err != nil {
 			return err
 		}
-		call, turn.Got = "num++", time.Since(r.began)
+		calling, turn.Got = "num++", time.Since(r.began)
 		err := r.count(ctx, i, turn)
-		call = "Unlock"
+		calling = "Unlock"
 		if err := cmp.Or(err, contender.Unlock(ctx)); err != nil {
 			return err
 		}
@@ -219,7 +221,9 @@ func (r *Race) stopLate(ctx context.Context) {
 
 // missing returns the error of a race whose contenders do not all return. cause is what has ended the race.
 func (r *Race) missing(cause error) error {
-	if !errors.As(cause, new(Stopped)) && (r.failed.Load() || errors.As(cause, new(limitError))) {
+	switch {
+	case errors.As(cause, new(Stopped)): // the lock made progress until the limit, and hangs since
+	case r.failed.Load(), errors.As(cause, new(limitError)):
 		return cause
 	}
 	return i18n.Errorf("it hangs: %v after the end contenders have not returned from Lock or Unlock, at %d of %d",
@@ -230,11 +234,11 @@ func (r *Race) missing(cause error) error {
 func (r *Race) verdict(cause error) error {
 	failed, atLimit := r.failed.Load(), errors.As(cause, new(limitError))
 	switch {
-	case failed && !atLimit:
+	case failed && !atLimit: // the error that has ended the race
 		return cause
 	case r.overlap.Load():
 		return ErrTwoHolders
-	case failed:
+	case failed: // with the error of a context that the limit has ended
 		return cause
 	case r.Holds() != r.wanted():
 		return i18n.Errorf("%d of %d calls of Lock returned neither the lock nor an error: their goroutines ended there", r.wanted()-r.Holds(), r.wanted())

@@ -11,7 +11,7 @@ import (
 // Patience is the time in which a contender must get a free lock.
 const Patience = time.Minute
 
-// What is wrong with a lock that lets two contenders in, by what has happened before.
+// The faults of a lock that lets two contenders in, by what has come just before.
 const (
 	gaveUpText = "when %s another contender got the lock, although its holder had not unlocked"
 	cameInText = "a contender got the lock although its holder had not unlocked"

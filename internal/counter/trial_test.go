@@ -15,24 +15,24 @@ func tryInBubble(t *testing.T, newContenders func() []Contender) (err error) {
 	bubble.Test(t, func(t *testing.T) {
 		contenders := newContenders()
 		ctx, stop := context.WithCancel(t.Context())
-		closed, giveUp := context.WithCancel(ctx)
-		contenders[Closed] = closable{contenders[Closed], closed}
+		sessionCtx, endSession := context.WithCancel(ctx)
+		contenders[Closed] = closable{contenders[Closed], sessionCtx}
 		trial := &Trial{Contenders: contenders}
-		trial.Close = func() error { giveUp(); return nil }
-		trial.Alive = func() (int64, bool) { return 0, false } // nothing ever crosses a wire
+		trial.Close = func() error { endSession(); return nil }
+		trial.Alive = func() (traffic int64, answerDue bool) { return 0, false } // nothing ever crosses a wire
 		defer trial.End(stop)
 		err = trial.Run(ctx)
 	})
 	return err
 }
 
-// A closable contender gives up when a context of its own ends.
+// A closable contender gives up when a context of its own ends: that of its session.
 type closable struct {
 	Contender
-	closed context.Context
+	sessionCtx context.Context
 }
 
-func (c closable) Lock(context.Context) error { return c.Contender.Lock(c.closed) }
+func (c closable) Lock(context.Context) error { return c.Contender.Lock(c.sessionCtx) }
 
 func TestARightLockPassesItsTrial(t *testing.T) {
 	require.NoError(t, tryInBubble(t, func() []Contender { return mutex(TrialContenders) }))

@@ -31,7 +31,7 @@ func (l *Least) Lock() error {
 		return err
 	}
 	before := l.mine - 1
-	if before == deleted { // it was ours, or there is none
+	if before == deleted { // the node before was our own last one; or both are -1, and ours is the first of all
 		return nil
 	}
 	_, _, gone, err := l.conn.GetW(l.node(fmt.Sprintf("%010d", before)))

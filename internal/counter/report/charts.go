@@ -26,7 +26,7 @@ type chartLine struct {
 	points []point
 	glyph  string  // at each point: "dot", "ring", "square" or none
 	radius float64 // of a ring
-	faint  bool    // it is behind the others, and not in the legend
+	faint  bool    // of a prediction: it is behind the others, and has no name in the legend
 }
 
 // A point has the ends of its bar; there is no bar if they are the same.
@@ -39,23 +39,14 @@ func Charts(results []Run, l i18n.Language) (charts []Chart) {
 		return nil
 	}
 	charts = []Chart{elapsedChart(groups, l), requestsChart(groups, l)}
-	for i, g := range groups { // in the order of their numbers of goroutines
-		if i == 0 || groups[i-1].n != g.n {
-			charts = append(charts, waitsChart(groups, g.n, l))
-		}
+	for _, n := range Distinct(groups, func(g Group) int { return g.n }) {
+		charts = append(charts, waitsChart(groups, n, l))
 	}
 	return charts
 }
 
 // lineNames are the names of the lines, in the order in which they ran.
-func lineNames(groups []Group) (names []string) {
-	for _, g := range groups {
-		if !slices.Contains(names, g.name()) {
-			names = append(names, g.name())
-		}
-	}
-	return names
-}
+func lineNames(groups []Group) []string { return Distinct(groups, Group.name) }
 
 var contenders = i18n.Text("N contenders")
 
@@ -83,7 +74,7 @@ func elapsedChart(groups []Group, l i18n.Language) Chart {
 			}
 			median := point{x: float64(g.n), y: milli(g.elapsed()), low: milli(g.fastest()), high: milli(g.slowest())}
 			mine.points = append(mine.points, median)
-			if !g.cold {
+			if !g.cold { // as Group.article: the article's times are shown beside the runs of a warm JVM
 				times = g.about().Article
 			}
 		}
@@ -105,10 +96,11 @@ func requestsChart(groups []Group, l i18n.Language) Chart {
 	}
 	names := lineNames(groups)
 	for i, name := range names {
-		radius := max(2, float64(min(2+len(names), 7))-1.5*float64(i)) // rings at one point lie inside each other
+		// Rings at one point lie inside each other: the first lock's is the largest.
+		const smallest, largest, step = 2, 7, 1.5
+		radius := max(smallest, float64(min(2+len(names), largest))-step*float64(i))
 		measured := chartLine{name: name, look: lookOf(name, names), width: lineWidth, glyph: "ring", radius: radius}
-		predicted := chartLine{look: measured.look, width: predictedWidth, faint: true}
-		predicted.dashes = ""
+		predicted := chartLine{look: look{colour: measured.colour}, width: predictedWidth, faint: true}
 		for _, g := range groups {
 			if g.name() != name || g.cold {
 				continue
@@ -143,7 +135,7 @@ func waitsChart(groups []Group, n int, l i18n.Language) Chart {
 		}
 		slices.Sort(waits)
 		mine := chartLine{name: g.name(), look: lookOf(g.name(), lineNames(groups)), width: lineWidth}
-		for i := range waitSteps + 1 {
+		for i := range waitSteps + 1 { // one point for each share that Run.Waits has: 0, 1/20, and so on to 1
 			q := float64(i) / waitSteps
 			mine.points = append(mine.points, point{x: milli(quantile(waits, q)), y: q})
 		}
@@ -201,5 +193,5 @@ func lookOf(name string, series []string) look {
 	}
 	others := slices.DeleteFunc(slices.Clone(series), func(s string) bool { _, known := looks[s]; return known })
 	i := max(slices.Index(others, name), 0)
-	return look{ownColours[i%len(ownColours)], fmt.Sprint(4+2*i, " ", 1)}
+	return look{ownColours[i%len(ownColours)], fmt.Sprint(4+2*i, " ", 1)} // the dashes of each are longer than those before
 }

@@ -35,9 +35,7 @@ const (
 	reset  = "\x1b[0m"
 )
 
-func (t *table) add(style string, cells ...string) {
-	t.Rows = append(t.Rows, tableRow{style, cells})
-}
+func (t *table) add(style string, cells ...string) { t.Rows = append(t.Rows, tableRow{style, cells}) }
 
 const longCell = 2 // the cell that may be a long one
 
@@ -108,7 +106,7 @@ func aligned(cells []string, widths []int, gap string) []string {
 		first, span := columnOf(i, len(cells), len(widths))
 		width := fullWidth(widths[first:first+span], gap)
 		if i18n.Wide(cell) > width {
-			return append(out, cell) // the cells behind it would not be in their columns
+			return append(out, cell) // the cells behind it are left out: they would not be in their columns
 		}
 		blanks := strings.Repeat(" ", width-i18n.Wide(cell))
 		if first == 0 || span > 1 {

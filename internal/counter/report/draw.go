@@ -26,12 +26,14 @@ const (
 	legendTop   = 8
 	legendWidth = chartWidth / 2
 	sampleWidth = 34 // of the line in the legend
+	margin      = 8  // above the plot, and at the edges of the picture
+	halfLetter  = 4  // from the middle of a text down to its base line
 )
 
 // An axis maps values to a stretch of the picture.
 type axis struct {
 	label string
-	log   bool
+	log   bool // otherwise the values are shares, from 0 to 1
 	text  func(float64) string
 	// labelRatio is the ratio of max to min up to which 2, 5, 20, 50 … have labels, too, besides 1, 10 …
 	labelRatio float64
@@ -52,7 +54,7 @@ func (a axis) at(v float64) float64 {
 // fit chooses the ends, with room around a single point and around what touches the edge.
 func (a *axis) fit(values []float64) {
 	if !a.log {
-		a.min, a.max = 0, 1 // of shares
+		a.min, a.max = 0, 1
 		return
 	}
 	a.min, a.max = math.Inf(1), 0
@@ -129,15 +131,16 @@ type word struct {
 	Turned bool   // it runs upwards
 }
 
-// OnPage and AsFile are for SVG: the chart is a part of a page, with the page's colours, or a file, with paper's.
-const OnPage, AsFile = false, true
+// A Place says where a chart is: it is a part of a page, with the page's colours, or a file, with those of paper.
+type Place string
 
-// SVG draws the chart OnPage or AsFile.
-func (c Chart) SVG(asFile bool) string {
+const OnPage, AsFile Place = "on a page", "as a file"
+
+func (c Chart) SVG(place Place) string {
 	inLegend := slices.DeleteFunc(slices.Clone(c.lines), func(l chartLine) bool { return l.faint })
 	rows := (len(inLegend) + 1) / 2 // of the legend, which has two columns
 	top := float64(legendTop + rows*legendLine)
-	c.x.from, c.x.to, c.y.from, c.y.to = leftOfPlot, chartWidth-8, top+plotHeight, top+8
+	c.x.from, c.x.to, c.y.from, c.y.to = leftOfPlot, chartWidth-margin, top+plotHeight, top+margin
 	c.fitAxes()
 
 	var picture struct {
@@ -146,17 +149,17 @@ func (c Chart) SVG(asFile bool) string {
 		Strokes       []stroke
 		Words         []word
 	}
-	picture.Width, picture.Height, picture.Alone = chartWidth, int(top)+plotHeight+belowPlot, asFile
+	picture.Width, picture.Height, picture.Alone = chartWidth, int(top)+plotHeight+belowPlot, place == AsFile
 	picture.Strokes, picture.Words = c.grid()
 	for _, l := range c.lines {
 		picture.Strokes = append(picture.Strokes, c.strokes(l)...)
 	}
 
 	for i, l := range inLegend {
-		x, y := float64(8+i/rows*legendWidth), float64(legendTop+i%rows*legendLine+4)
+		x, y := float64(margin+i/rows*legendWidth), float64(legendTop+i%rows*legendLine+halfLetter)
 		sample := fmt.Sprintf("M%g %gh%d", x, y, sampleWidth)
 		picture.Strokes = append(picture.Strokes, l.stroke(sample, none, l.width, opaque), l.mark(x+sampleWidth/2, y))
-		picture.Words = append(picture.Words, word{X: x + sampleWidth + 6, Y: y + 4, Text: l.name, Anchor: "start"})
+		picture.Words = append(picture.Words, word{X: x + sampleWidth + 6, Y: y + halfLetter, Text: l.name, Anchor: "start"})
 	}
 	var b bytes.Buffer
 	if err := chartTemplate.Execute(&b, picture); err != nil {
@@ -193,7 +196,7 @@ func (c Chart) grid() (strokes []stroke, words []word) {
 	for i, v := range values {
 		at := c.y.at(v)
 		strokes = append(strokes, ink.stroke(fmt.Sprintf("M%g %gH%g", c.x.from, at, c.x.to), none, thin, 0.15))
-		words = append(words, word{X: c.x.from - 5, Y: at + 4, Text: labels[i], Anchor: "end"})
+		words = append(words, word{X: c.x.from - 5, Y: at + halfLetter, Text: labels[i], Anchor: "end"})
 	}
 	frame := fmt.Sprintf("M%g %gV%gH%g", c.x.from, c.y.to, c.y.from, c.x.to)
 	return append(strokes, ink.stroke(frame, none, thin, 0.6)), append(words,
@@ -207,7 +210,11 @@ func (c Chart) strokes(l chartLine) []stroke {
 	var marks []stroke
 	for i, p := range l.points {
 		x, y := c.x.at(p.x), c.y.at(p.y)
-		fmt.Fprintf(&path, "%c%g %g", "ML"[min(i, 1)], x, y) // M begins the path, and L leads a line to the point
+		command := 'L' // a line leads to the point
+		if i == 0 {
+			command = 'M' // the path begins at the point
+		}
+		fmt.Fprintf(&path, "%c%g %g", command, x, y)
 		if p.low < p.high {
 			fmt.Fprintf(&bars, "M%g %gV%g", x, c.y.at(p.low), c.y.at(p.high))
 		}
@@ -223,7 +230,7 @@ func (c Chart) strokes(l chartLine) []stroke {
 
 // mark is the glyph of a line at a point.
 func (l chartLine) mark(x, y float64) stroke {
-	circle := func(r float64) string {
+	circle := func(r float64) string { // two half circles from the left end and back
 		return fmt.Sprintf("M%g %ga%g %g 0 1 0 %g 0a%g %g 0 1 0 %g 0", x-r, y, r, r, 2*r, r, r, -2*r)
 	}
 	plain := look{colour: l.colour}

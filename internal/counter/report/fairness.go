@@ -45,12 +45,11 @@ func overtakings(turns []Turn) (mean float64, most int) {
 	byArrival := slices.Clone(turns)
 	slices.SortStableFunc(byArrival, func(a, b Turn) int { return cmp.Compare(a.Arrived, b.Arrived) })
 
-	var places []int // of the contenders that arrived later, the highest first
+	var places []int // of the contenders that arrived later, sorted
 	sum := 0
 	for _, t := range slices.Backward(byArrival) {
-		i, _ := slices.BinarySearchFunc(places, t.Place, func(a, b int) int { return cmp.Compare(b, a) })
-		overtaken := len(places) - i // the places from i on are lower: they were served earlier
-		places = slices.Insert(places, i, t.Place)
+		overtaken, _ := slices.BinarySearch(places, t.Place) // the number of lower places, which were served earlier
+		places = slices.Insert(places, overtaken, t.Place)
 		sum += overtaken
 		most = max(most, overtaken)
 	}

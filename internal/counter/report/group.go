@@ -54,7 +54,7 @@ func (g Group) problem() Run {
 	return Run{}
 }
 
-// article is the time in article A, 0 if there is none.
+// article is the time that article A gives for this lock and number of threads; 0 if there is none.
 func (g Group) article() time.Duration {
 	if g.cold {
 		return 0
@@ -107,5 +107,5 @@ func (g Group) perAcquisition(f func(Run) int64) string {
 	if g.cold {
 		return "-"
 	}
-	return figure1(g.perHold(f))
+	return oneDecimal(g.perHold(f))
 }

@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"html/template"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -19,7 +18,7 @@ var reportPage string
 func WriteReport(w io.Writer, set Settings, results []Run, l i18n.Language) error {
 	page, err := template.New("report").Funcs(template.FuncMap{
 		"svg":   func(c Chart) template.HTML { return template.HTML(c.SVG(OnPage)) }, // safe: the picture is ours, and not a user's
-		"class": func(s string) string { return map[string]string{red: "bad", yellow: "note", green: "best"}[s] },
+		"class": func(style string) string { return classOf[style] },
 		"span":  pageCells,
 		"say":   func(en, zh string) string { return i18n.Both(en, zh).In(l) },
 		"in":    func(text i18n.Text) string { return text.In(l) },
@@ -27,18 +26,12 @@ func WriteReport(w io.Writer, set Settings, results []Run, l i18n.Language) erro
 	if err != nil {
 		return err
 	}
-	var clients []string
-	for _, r := range results {
-		if r.Client != "" && !slices.Contains(clients, r.Client) {
-			clients = append(clients, r.Client)
-		}
-	}
 	first := results[0]
 	return page.Execute(w, map[string]any{
 		"Config":   set,
 		"First":    first,
 		"Server":   cmp.Or(first.Where.In(l), first.Server),
-		"Clients":  clients,
+		"Clients":  Distinct(results, func(r Run) string { return r.Client }),
 		"Charts":   Charts(results, l),
 		"Main":     mainTable(results, firstTable, l),
 		"Second":   mainTable(results, secondTable, l),
@@ -51,13 +44,17 @@ func WriteReport(w io.Writer, set Settings, results []Run, l i18n.Language) erro
 	})
 }
 
+// classOf has the class of a row on the page, by its style on a terminal.
+var classOf = map[string]string{red: "bad", yellow: "note", green: "best"}
+
 type pageCell struct {
 	Label string // of its column, for pages where rows are cards
 	Text  string
 	Span  int
 }
 
-// pageCells returns the cells of a row. In a short row the long cell spans the columns of the missing ones: columnOf.
+// pageCells returns the cells of a row. A row with fewer cells than the table has columns has a long cell, the reason why
+// there are no figures, which spans the columns of those that are missing.
 func pageCells(t table, row tableRow) []pageCell {
 	var cells []pageCell
 	for i, text := range row.cells {
@@ -71,7 +68,7 @@ func pageCells(t table, row tableRow) []pageCell {
 	return cells
 }
 
-// Settings are the page's text on the command that made it.
+// Settings say on the page how the benchmark was called.
 type Settings struct {
 	Each          i18n.Text // what each goroutine does
 	Rounds        int

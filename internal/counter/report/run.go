@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,7 +27,7 @@ type Run struct {
 	Sessions    int           `json:"sessions"`
 	Times       int           `json:"times"` // how many times each goroutine locks
 	Round       int           `json:"round"` // from 1
-	Count       int           `json:"count"`
+	Count       int           `json:"count"` // what the goroutines of this process have counted to
 	Processes   int           `json:"processes"`
 	RTT         time.Duration `json:"rtt_ns"` // put between the clients and the server
 	Total       int           `json:"total"`  // the count of all processes
@@ -49,7 +50,7 @@ type Run struct {
 	Client       string           `json:"client"`        // library and version
 	Facts
 
-	// Waits are those that a twentieth of the contenders does not exceed, two twentieths and so on, after the shortest.
+	// Waits are the quantiles 0, 1/20, 2/20 and so on to 1 of the contenders' waits.
 	Waits []time.Duration `json:"waits_ns"`
 
 	Says  i18n.Text `json:"-"` // Error in both languages, if the benchmark has said it
@@ -117,6 +118,17 @@ func kindName(op jute.Op) string {
 		return "get"
 	}
 	return op.String()
+}
+
+// Distinct returns what of returns for some runs or groups, each value once and without the zero value.
+func Distinct[T any, V comparable](all []T, of func(T) V) (values []V) {
+	var zero V
+	for _, one := range all {
+		if v := of(one); v != zero && !slices.Contains(values, v) {
+			values = append(values, v)
+		}
+	}
+	return values
 }
 
 // WriteJSON writes every run, as an array.

@@ -25,7 +25,8 @@ var (
 		"average and at most; about 0 in a queue, (N-1)/4 on average in a lottery.\n")
 )
 
-// The values of aside: a run is in the first table, or in the second one, with runs that article A does not have.
+// The values of aside. The first table has the loads of article A, in which all contend at once; the second one has loads
+// of every day, which the article does not have.
 const firstTable, secondTable = false, true
 
 // ofTable returns the results of one of the two tables.
@@ -53,12 +54,12 @@ func mainTable(results []Run, aside bool, l i18n.Language) table {
 		}
 		return strconv.Itoa(g.runs[0].Count)
 	})
-	if severalProcesses := some(func(r Run) bool { return r.Processes > 1 }); severalProcesses {
+	if some(func(r Run) bool { return r.Processes > 1 }) {
 		column("total", func(g Group) string { return strconv.Itoa(g.runs[0].Total) })
 	}
 	column("elapsed", func(g Group) string { return milliseconds(g.elapsed()) })
 	column("vs naive", func(g Group) string { return ratio(naive[g.n], g.elapsed()) })
-	if notAllOnZooKeeper := some(func(r Run) bool { return r.About.System != "" }); notAllOnZooKeeper {
+	if some(func(r Run) bool { return r.About.System != "" }) { // not all are on ZooKeeper
 		column("attempts/acq", func(g Group) string { return g.perAcquisition(func(r Run) int64 { return r.Attempts }) })
 	}
 	column("requests/acq", func(g Group) string { return g.perAcquisition(func(r Run) int64 { return r.Requests }) })
@@ -82,7 +83,8 @@ func mainTable(results []Run, aside bool, l i18n.Language) table {
 		row := make([]string, len(columns))
 		for k, text := range columns {
 			row[k] = "-"
-			if k < longCell || g.ok() || k >= measured { // the lock, N and the article's times are known of each
+			isKnown := k < longCell || k >= measured // also of a run that failed: the lock, N and the article's times
+			if isKnown || g.ok() {
 				row[k] = text(g)
 			}
 		}
@@ -94,7 +96,7 @@ func mainTable(results []Run, aside bool, l i18n.Language) table {
 		case g.problem().Status == StatusFailed || g.problem().Status == "":
 			row[longCell] = failedText.In(l)
 			t.add(red, row...)
-		default:
+		default: // one long cell takes the place of what would have been measured
 			t.add(yellow, slices.Concat(row[:longCell], []string{g.problem().why(l)}, row[measured:])...)
 		}
 	}
@@ -159,16 +161,11 @@ func (r Run) Outcome(l i18n.Language) string {
 }
 
 // noLocks says what the yardsticks that are not locks do in place of excluding.
-func noLocks(results []Run) (texts []i18n.Text) {
-	for _, r := range results {
-		if text := r.About.Unsafe; text.String() != "" && !slices.Contains(texts, text) {
-			texts = append(texts, text)
-		}
-	}
-	return texts
+func noLocks(results []Run) []i18n.Text {
+	return Distinct(results, func(r Run) i18n.Text { return r.About.Unsafe })
 }
 
-// groupsOfBoth yields the groups of both tables, and adds an empty line to t between the two.
+// groupsOfBoth yields the groups of both tables whose rounds went well, and adds an empty line to t between the two.
 func groupsOfBoth(t *table, results []Run) iter.Seq[Group] {
 	groups := group(ofTable(results, firstTable))
 	return func(yield func(Group) bool) {
@@ -176,7 +173,7 @@ func groupsOfBoth(t *table, results []Run) iter.Seq[Group] {
 			if i > 0 && i == len(groups) {
 				t.add(plain)
 			}
-			if !yield(g) {
+			if g.ok() && !yield(g) {
 				return
 			}
 		}
@@ -187,9 +184,6 @@ func groupsOfBoth(t *table, results []Run) iter.Seq[Group] {
 func timesTable(results []Run, l i18n.Language) table {
 	t := table{Header: strings.Split(i18n.Text("lock|N|rounds|min|median|max|wait p50|p99|wait max|overtaken|most").In(l), "|")}
 	for g := range groupsOfBoth(&t, results) {
-		if !g.ok() {
-			continue
-		}
 		t.add(plain, g.name(), strconv.Itoa(g.n), strconv.Itoa(len(g.runs)),
 			bareMilliseconds(g.fastest()), bareMilliseconds(g.elapsed()), bareMilliseconds(g.slowest()),
 			bareMilliseconds(g.medianTime(func(r Run) time.Duration { return r.WaitP50 })),
@@ -220,12 +214,12 @@ func wireTable(results []Run, l i18n.Language) table {
 	begin, end := i18n.Text("lock|N|requests|predicted").In(l), i18n.Text("other|wake-ups|bytes").In(l)
 	t := table{Header: slices.Concat(strings.Split(begin, "|"), tableKinds, strings.Split(end, "|"))}
 	for g := range groupsOfBoth(&t, results) {
-		if !g.ok() || g.runs[0].Kinds == nil {
+		if g.runs[0].Kinds == nil {
 			continue
 		}
 		row := []string{g.name(), strconv.Itoa(g.n), g.perAcquisition(func(r Run) int64 { return r.Requests }), "-"}
 		if p := g.runs[0].Predicted; p > 0 {
-			row[3] = figure1(p / float64(g.n))
+			row[3] = oneDecimal(p / float64(g.n))
 		}
 		for _, kind := range tableKinds {
 			row = append(row, g.perAcquisition(func(r Run) int64 { return r.Kinds[kind] }))
@@ -233,26 +227,17 @@ func wireTable(results []Run, l i18n.Language) table {
 		t.add(plain, append(row,
 			g.perAcquisition(Run.OtherKinds),
 			g.perAcquisition(func(r Run) int64 { return r.WakeUps }),
-			figure0(g.perHold(func(r Run) int64 { return r.Bytes })))...)
+			noDecimal(g.perHold(func(r Run) int64 { return r.Bytes })))...)
 	}
 	return t
 }
 
 // formulas returns the formulas of the locks that took part, each with the names of its locks.
 func formulas(results []Run) (list []i18n.Text) {
-	var texts []string
-	locks := make(map[string][]string) // by formula
-	for _, r := range results {
-		text := r.About.Formula
-		if text != "" && !slices.Contains(texts, text) {
-			texts = append(texts, text)
-		}
-		if !slices.Contains(locks[text], r.Lock) {
-			locks[text] = append(locks[text], r.Lock)
-		}
-	}
-	for _, text := range texts {
-		list = append(list, i18n.Textf("%s: %s", text, i18n.List(locks[text])))
+	for _, text := range Distinct(results, func(r Run) string { return r.About.Formula }) {
+		others := func(r Run) bool { return r.About.Formula != text }
+		locks := Distinct(slices.DeleteFunc(slices.Clone(results), others), func(r Run) string { return r.Lock })
+		list = append(list, i18n.Textf("%s: %s", text, i18n.List(locks)))
 	}
 	return list
 }
@@ -289,21 +274,18 @@ func milliseconds(d time.Duration) string {
 }
 
 // bareMilliseconds is a time in milliseconds without its unit.
-func bareMilliseconds(d time.Duration) string {
-	return figure(float64(d) / float64(time.Millisecond))
-}
+func bareMilliseconds(d time.Duration) string { return figure(float64(d) / float64(time.Millisecond)) }
 
 // figure prints a number below 100 with one decimal, and others with none.
 func figure(f float64) string {
 	if f < 99.95 {
-		return figure1(f)
+		return oneDecimal(f)
 	}
-	return figure0(f)
+	return noDecimal(f)
 }
 
-func figure1(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) }
-
-func figure0(f float64) string { return strconv.FormatFloat(f, 'f', 0, 64) }
+func oneDecimal(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) }
+func noDecimal(f float64) string  { return strconv.FormatFloat(f, 'f', 0, 64) }
 
 // ratio says how many times as fast as the reference d is.
 func ratio(reference, d time.Duration) string {

@@ -97,8 +97,8 @@ func TestALongCellTakesTheRoomOfTheMissingCells(t *testing.T) {
 func TestLabelsBelowTheAxisDoNotRunIntoEachOther(t *testing.T) {
 	const widest = 44.0                        // points, of a label and the gap after it
 	const least = 0.7                          // any value that is not a label's
-	for span := 2.0; span < 1e7; span *= 1.7 { // from the least value to the greatest
-		x := axis{log: true, text: timeText, labelRatio: 1e2, from: leftOfPlot, to: chartWidth - 8}
+	for span := 2.0; span < 1e7; span *= 1.7 { // the ratio of the greatest value to the least
+		x := axis{log: true, text: timeText, labelRatio: 1e2, from: leftOfPlot, to: chartWidth - margin} // as waitsChart's
 		x.fit([]float64{least, least * span})
 		values, labels := x.ticks()
 		var at []float64
@@ -123,33 +123,30 @@ func TestTheTableFitsTheTerminal(t *testing.T) {
 				Status: StatusOK, About: about})
 		}
 	}
+	// A reader's own lock did not run: its row is short.
 	runs = append(runs, Run{Lock: "mine", Goroutines: 1000, Status: StatusNotRun, Error: "not run: predecessor with 100 failed"})
 	var full bytes.Buffer
 	all := mainTable(runs, firstTable, i18n.English)
 	all.print(&full, 0)
 	needed := strings.IndexByte(full.String(), '\n')
 	require.Greater(t, needed, 80)
-	for _, tc := range []struct {
-		width   int
-		article bool
-	}{
-		{width: 0, article: true}, {width: 200, article: true}, {width: needed, article: true},
-		{width: needed - 1}, {width: 80},
-	} {
+	for width, article := range map[int]bool{0: true, 200: true, needed: true, needed - 1: false, 80: false} {
 		var out bytes.Buffer
-		PrintTable(&out, runs, tc.width, i18n.English)
-		require.Equal(t, tc.article, strings.Contains(out.String(), "A vs naive"), "%d columns", tc.width)
+		PrintTable(&out, runs, width, i18n.English)
+		require.Equal(t, article, strings.Contains(out.String(), "A vs naive"), "%d columns", width)
 		require.Contains(t, out.String(), "article A")
 		require.Contains(t, out.String(), "events/acq")
-		if !tc.article {
+		if !article {
 			require.Contains(t, out.String(), "article A's times need more than")
 			for line := range strings.Lines(out.String()) {
-				require.LessOrEqual(t, len(strings.TrimSuffix(line, "\n")), tc.width, "%q", line)
+				require.LessOrEqual(t, len(strings.TrimSuffix(line, "\n")), width, "%q", line)
 			}
 		}
 		require.Regexp(t, `(?m)^mine +1000 +not run: predecessor with 100 failed`, out.String())
 	}
-	var out bytes.Buffer // the tables of -explain have no columns to spare, but gaps
+
+	// The tables of -explain leave out no column. They fit because the gaps between their columns shrink.
+	var out bytes.Buffer
 	PrintTimes(&out, runs, 80, i18n.English)
 	PrintWire(&out, runs, 80, i18n.English)
 	for line := range strings.Lines(out.String()) {
@@ -179,6 +176,7 @@ func TestEachCellOfThePageHasALabel(t *testing.T) {
 	for _, name := range mainTable(nil, firstTable, i18n.English).Header {
 		require.Contains(t, page.String(), `<td data-label="`+name+`">`)
 	}
+	// In the short row one cell takes the place of count, elapsed, vs naive, requests/acq and events/acq.
 	require.Contains(t, page.String(), `<td colspan="5" class="long">stopped after 2m</td><td data-label="article A">-</td><td data-label="A vs naive">-</td>`)
 	// Charts take the colours of the page, which has two sets.
 	require.Contains(t, page.String(), "prefers-color-scheme: dark")
@@ -193,6 +191,7 @@ func TestEachCellOfThePageHasALabel(t *testing.T) {
 func TestEachLineHasALookOfItsOwn(t *testing.T) {
 	eight := strings.Fields("currentColor #e69f00 #56b4e9 #009e73 #f0e442 #0072b2 #d55e00 #cc79a7")
 	colours, dashes := make(map[string]string), make(map[string]string)
+	inBlack := []string{"curator cold", "floor", "least"} // beside curator, whose colour is black, too
 	names := slices.Collect(maps.Keys(looks))
 	for i := range 15 {
 		names = append(names, fmt.Sprintf("mine%d", i))
@@ -201,8 +200,8 @@ func TestEachLineHasALookOfItsOwn(t *testing.T) {
 		l := lookOf(name, names)
 		require.Empty(t, dashes[l.dashes], name)
 		dashes[l.dashes] = name
-		if _, ours := looks[name]; !ours || name == "curator cold" || name == "floor" || name == "least" {
-			continue // it is not a lock of ours with a line of its own
+		if _, ours := looks[name]; !ours || slices.Contains(inBlack, name) {
+			continue
 		}
 		require.Contains(t, eight, l.colour, name)
 		require.Empty(t, colours[l.colour], name)

@@ -22,7 +22,8 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// trialSessions has the session of each contender of a trial, as an index.
+// trialSessions has the session of each contender of a trial, as an index. Closed has one of its own, because the trial
+// closes it. The others share two, so the lock must exclude contenders of one session and of two.
 var trialSessions = [counter.TrialContenders]int{
 	counter.Holder: 0, counter.Closed: 1, counter.Impatient: 2, counter.Next: 2, counter.Last: 0,
 }
@@ -37,14 +38,15 @@ func (p *Player) Try(ctx context.Context) (err error) {
 	held := make(chan error, 1)
 	go func() { held <- p.holdLong(ctx) }()
 	err = p.trial(ctx, 0)
-	return cmp.Or(err, <-held) // waits also after an error: holdLong uses p until it returns
+	longErr := <-held // also after an error, because holdLong uses p until it returns
+	return cmp.Or(err, longErr)
 }
 
 // trial plays the trial alone. Its holder keeps the lock for the time hold after all others have asked for it.
 func (p *Player) trial(ctx context.Context, hold time.Duration) error {
 	s, err := p.setUp(ctx, trialSessions[:], unmeasured, undelayed)
 	t := &counter.Trial{Hold: hold, Contenders: s.contenders}
-	defer t.End(s.close)
+	defer t.End(s.close) // also after an error: then s is what setUp has made before it
 	if err != nil {
 		return err
 	}
@@ -119,7 +121,7 @@ func PlayHold(lock counter.Lock, kind Kind) {
 	play := func(t *testing.T) {
 		fault := ""
 		if err := HoldLong(t, lock, kind); err != nil {
-			fault, _ = strings.CutSuffix(err.Error(), ": "+counter.ErrTwoHolders.Error())
+			fault, _ = strings.CutSuffix(err.Error(), ": "+counter.ErrTwoHolders.Error()) // holdLong wraps it again
 		}
 		line, _ := json.Marshal(fault)
 		fmt.Printf("%s\n", line)
@@ -129,7 +131,7 @@ func PlayHold(lock counter.Lock, kind Kind) {
 
 // HoldLong plays the long hold in virtual time. It looks for two holders alone: the trial in real time finds the rest.
 func HoldLong(t *testing.T, lock counter.Lock, kind Kind) (fault error) {
-	defer func() { recover() }() // the bubble ends with goroutines that wait: the trial itself is over by then
+	defer func() { recover() }() // Test panics if goroutines of the lock still wait when the trial is over
 	bubble.Limits{None: true}.Test(t, func(t *testing.T) {
 		server := zkserver.New()
 		defer server.Close()

@@ -22,7 +22,7 @@ import (
 
 const (
 	MostProcesses = 100              // that can contend for the same locks
-	silentFor     = 10 * time.Second // a server that does not answer for this time has gone
+	silentFor     = 10 * time.Second // after which a server that does not answer counts as gone
 )
 
 var errTwoProcesses = i18n.Errorf("two held the lock at once")
@@ -57,7 +57,8 @@ func newGroup(ctx context.Context, s *Server) *group {
 
 // watchConnection ends the line-up when no server answers: a contender that waits for an event is not told of that.
 func (g *group) watchConnection() {
-	const ticks = 20 // of silentFor; ticks are counted, so the time for which this process stops does not count
+	const ticks = 20 // of silentFor
+	// silent counts ticks without a session: the time for which this process itself is stopped does not count.
 	for silent := 0; silent <= ticks; silent++ {
 		select {
 		case <-g.ctx.Done():
@@ -121,21 +122,22 @@ func (g *group) processes(names []string) (here []process) {
 	return here
 }
 
-// chooseLineUp returns the line-up of count processes that this one is in or, if there is none yet, what it waits for. here
-// are all processes, in the order in which they came.
+// chooseLineUp returns the line-up of count processes that this one is in. If there is none yet, lineUp is nil and waits
+// says what the process waits for. here are all processes, in the order in which they came.
 func chooseLineUp(me process, here []process, count int) (lineUp []string, waits i18n.Text, err error) {
 	underWay := i18n.Text("a run of other processes is under way, waiting for its end")
 	for _, p := range here {
 		if slices.Contains(p.LineUp, me.node) {
-			return p.LineUp, waits, nil
+			return p.LineUp, "", nil
 		}
 	}
-	if len(here) == 0 || // our session has ended, which the watch will report
-		slices.ContainsFunc(here, func(p process) bool { return p.LineUp != nil }) {
+	othersRun := slices.ContainsFunc(here, func(p process) bool { return p.LineUp != nil })
+	if othersRun || len(here) == 0 { // without our own node our session has ended, which the watch will report
 		return nil, underWay, nil
 	}
+
 	if first := here[0]; first.Flags != me.Flags {
-		return nil, waits, i18n.Errorf("the flags are %s here and %s in %s, which came first: start all with the same "+
+		return nil, "", i18n.Errorf("the flags are %s here and %s in %s, which came first: start all with the same "+
 			"flags", me.Flags, first.Flags, first.node)
 	}
 	// A process with other flags than the first is about to end.
@@ -149,7 +151,7 @@ func chooseLineUp(me process, here []process, count int) (lineUp []string, waits
 	if !slices.Contains(lineUp, me.node) {
 		return nil, underWay, nil
 	}
-	return lineUp, waits, nil
+	return lineUp, "", nil
 }
 
 // beginRun makes the node to work under, writes the line-up into this process's node, and watches the others.
@@ -216,7 +218,7 @@ func (g *group) awaitAll(node string) error {
 			return err
 		}
 		if err := g.awaitChange(changed); err != nil {
-			// In finish, others may see that all are there, and leave, before this process does.
+			// At the end of a run another process may see that all have come, and leave, before this one looks.
 			if names, _, lookErr := g.admin.Children(node); lookErr == nil && len(names) == g.Processes {
 				return nil
 			}
@@ -225,7 +227,7 @@ func (g *group) awaitAll(node string) error {
 	}
 }
 
-// leave removes all nodes that no other process uses.
+// leave removes the node of this process and, if no other process uses them, the nodes of the locks and the parent.
 func (g *group) leave() error {
 	g.end(nil)
 	if g.me.node != "" {
@@ -235,8 +237,9 @@ func (g *group) leave() error {
 	}
 	// The list is read after the own node has gone: of two that leave at the same time, one at least sees that it is last.
 	names, _, err := g.admin.Children(g.parent)
-	others := slices.ContainsFunc(g.me.LineUp, func(node string) bool { return slices.Contains(names, node) })
-	if err = ignoreNoNode(err); err == nil && g.me.LineUp != nil && !others {
+	othersRun := slices.ContainsFunc(g.me.LineUp, func(node string) bool { return slices.Contains(names, node) })
+	lastToLeave := g.me.LineUp != nil && !othersRun
+	if err = ignoreNoNode(err); err == nil && lastToLeave {
 		err = g.remove(g.root)
 	}
 	return cmp.Or(err, removeEmpty(g.admin, g.parent))

@@ -15,7 +15,8 @@ import (
 )
 
 // The first processes whose flags are those of the first of all are the line-up of a run. A process chooses it from
-// those that are here, in the order in which they came; it waits, or fails, if it is not in the line-up.
+// those that are here, in the order in which they came; it waits, or fails, if it is not in the line-up. In each case b
+// with -n 5 is this process, and two are to take part.
 func TestTheFirstProcessesWithTheSameFlagsAreALineUp(t *testing.T) {
 	at := func(node string, n int, lineUp ...string) process { // with the flag -n, and what it has chosen already
 		return process{node: node, Flags: fmt.Sprint("-n ", n), LineUp: lineUp}
@@ -35,7 +36,7 @@ func TestTheFirstProcessesWithTheSameFlagsAreALineUp(t *testing.T) {
 		"one that waits for others":      {here: []process{at("a2", 6, "a", "a2"), at("b", 5)}, waits: underWay},
 		"none, as the session has ended": {waits: underWay},
 	} {
-		lineUp, waits, err := chooseLineUp(at("b", 5), tc.here, 2) // b is this process, and two are to take part
+		lineUp, waits, err := chooseLineUp(at("b", 5), tc.here, 2)
 		require.Equal(t, tc.lineUp, lineUp, name)
 		require.Equal(t, tc.waits, waits.String(), name)
 		if tc.err == "" {

@@ -10,7 +10,7 @@ import (
 	"example.com/zklock/zklock"
 )
 
-// PerSession returns the kind of a lock whose contenders share a value in each session, which open makes.
+// PerSession returns a Kind in which the contenders of a session share what open has returned for it: it makes them.
 func PerSession(open func(conn *zk.Conn, path string, session time.Duration) func() Locker) Kind {
 	return Kind{Begin: func(r Run) Maker {
 		makers := make(map[*zk.Conn]func() Locker)
@@ -27,22 +27,22 @@ func PerSession(open func(conn *zk.Conn, path string, session time.Duration) fun
 func Zklock(options ...zklock.Option) Kind {
 	return PerSession(func(conn *zk.Conn, path string, session time.Duration) func() Locker {
 		m, err := zklock.New(conn, path, append([]zklock.Option{zklock.WithSessionTimeout(session)}, options...)...)
-		return func() Locker { return &owner{mutex: m, refused: err, owner: zklock.NewOwner("bench")} }
+		return func() Locker { return &owner{mutex: m, newErr: err, owner: zklock.NewOwner("bench")} }
 	})
 }
 
 type owner struct {
-	mutex   *zklock.Mutex
-	refused error // of New
-	owner   *zklock.Owner
-	lease   *zklock.Lease
+	mutex  *zklock.Mutex
+	newErr error // of zklock.New
+	owner  *zklock.Owner
+	lease  *zklock.Lease
 }
 
 func (o *owner) Lock() error { return o.LockContext(context.Background()) }
 
 func (o *owner) LockContext(ctx context.Context) (err error) {
-	if o.refused != nil {
-		return i18n.Errorf("New: %w", o.refused)
+	if o.newErr != nil {
+		return i18n.Errorf("New: %w", o.newErr)
 	}
 	o.lease, err = o.mutex.Lock(ctx, o.owner)
 	return err
@@ -59,7 +59,7 @@ func (o *owner) Unlock() error {
 
 // Shutdown returns when the Mutex has no work under way in the background.
 func (o *owner) Shutdown(ctx context.Context) error {
-	if o.refused != nil {
+	if o.newErr != nil {
 		return nil
 	}
 	return o.mutex.Shutdown(ctx)

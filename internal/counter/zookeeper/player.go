@@ -40,10 +40,11 @@ type Maker = func(conn *zk.Conn, path string) Locker
 
 // A Kind makes the contenders of one kind of lock.
 type Kind struct {
-	// Node says that the path is the lock's own node; otherwise it is a queue's parent, made before the clock starts.
-	Node bool
-	Make Maker
-	// Begin is set in place of Make if contenders share something. It is called once for each run.
+	// OwnNode says that the lock makes the node at the path; otherwise that is a queue's parent, made before the clock starts.
+	OwnNode bool
+	Make    Maker
+	// Begin is set in place of Make if contenders share something, as those of zklock share a Mutex in each session. It is
+	// called once for each run.
 	Begin func(Run) Maker
 }
 
@@ -94,7 +95,7 @@ func (p *Player) Run(ctx context.Context, r *report.Run) (err error) {
 	race := &counter.Race{
 		Contenders: s.contenders, Times: r.Times, Limit: p.On.Limit, Work: p.On.Work, Step: p.On.Step,
 		Leave: func() {
-			s.close()   // only the end of its session makes a contender leave Lock
+			s.close()   // only the end of its session makes a contender leave Lock; to close once more does nothing
 			s.tap.Cut() // a silent server would keep the clients for their whole read deadline
 		},
 		Sent: func() int64 { return s.tap.Counts().Total() },
@@ -138,7 +139,7 @@ const (
 func (p *Player) setUp(ctx context.Context, sessionOf []int, round int, rtt time.Duration) (s *setup, err error) {
 	n, sessions := len(sessionOf), slices.Max(sessionOf)+1
 	s = &setup{tap: new(wiretap.Tap)}
-	if s.dir, s.path, err = p.On.Fresh(p.Of.Name, p.Node, n, round); err != nil {
+	if s.dir, s.path, err = p.On.Fresh(p.Of.Name, p.OwnNode, n, round); err != nil {
 		return s, err
 	}
 	options := ensemble.Options{Tap: s.tap, SessionTimeout: sessionTimeout}
@@ -146,7 +147,8 @@ func (p *Player) setUp(ctx context.Context, sessionOf []int, round int, rtt time
 		options.Wrap = func(nc net.Conn) net.Conn { return distant(nc, rtt) }
 	}
 	if sessions > 1 {
-		options.Buffer = 64<<10 + 80*n*max(p.On.Processes, 1) // enough for a list of all names, of less than 80 bytes each
+		const longestName, smallAnswers = 80, 64 << 10 // bytes
+		options.Buffer = smallAnswers + longestName*n*max(p.On.Processes, 1)
 	}
 	for len(s.conns) < sessions {
 		timeout := connectTimeout
@@ -188,7 +190,7 @@ func (s *setup) close() {
 	wg.Wait()
 }
 
-// Fresh makes the folder dir for a run of a lock, and, unless it is the lock's own, a node at the path of the lock.
+// Fresh makes the folder dir for a run of a lock, and a node at the path of the lock unless the lock makes that itself.
 func (s *Server) Fresh(lock string, ownNode bool, n, round int) (dir, lockPath string, err error) {
 	run := int(s.runs.Add(1))
 	lock = strings.ReplaceAll(lock, "/", "_")

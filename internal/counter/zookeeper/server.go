@@ -25,7 +25,7 @@ type Settings struct {
 	RTT   time.Duration   // the round trip time that is put between the clients and the server
 	Say   func(i18n.Text) // tells the user what is being done
 	Work  func(int) error // what a contender does while it holds the lock; nil: it counts, and no more
-	Step  func()          // what it does when it has released the lock; nil: nothing
+	Step  func()          // what a contender does after each Unlock; nil: nothing
 
 	Program   string // plays long holds in a process of its own: PlayHold; "": they are not played
 	Processes int    // how many contend for the same locks, all with the same Flags; 0: this one is alone
@@ -82,14 +82,15 @@ func (s *Server) Close(err error) error {
 	}
 	if s.admin.State() != zk.StateHasSession {
 		s.group.end(nil)
-		return err // no server is there for a clean-up; the next line-up does it
+		return err // no server is there for a clean-up; the next group of processes removes what is left
 	}
 	return errors.Join(err, s.bounded(s.group.leave))
 }
 
 func (s *Server) Zoo() *ensemble.Ensemble { return s.zoo }
 
-// endOfGroup returns why the processes no longer run together, if that is the reason for err, otherwise err.
+// endOfGroup is called with the error of a step, or nil. If the processes no longer run together, the reason for that
+// takes the place of the error, which follows from it. An error about two holders stays.
 func (s *Server) endOfGroup(err error) error {
 	if err == nil || s.group == nil || errors.Is(err, errTwoProcesses) || errors.Is(err, counter.ErrTwoHolders) {
 		return err

@@ -45,10 +45,9 @@ const twoHolders = "a contender got the lock although its holder had not unlocke
 // A trial finds what is wrong with a lock, in words that name it.
 func TestBrokenLocksAreCaught(t *testing.T) {
 	var mutex sync.Mutex
-	contenders := 0   // of the lock with two queues
-	var empty []error // of the lock that panics
+	contenders := 0 // of the lock with two queues
 	for name, tc := range map[string]struct {
-		node    bool // Kind.Node
+		ownNode bool // Kind.OwnNode
 		newLock func(c *zk.Conn, path string) Locker
 		want    string
 	}{
@@ -61,11 +60,11 @@ func TestBrokenLocksAreCaught(t *testing.T) {
 			contenders++
 			return zk.NewLock(c, fmt.Sprint(path, "/queue-", contenders%2), zk.WorldACL(zk.PermAll))
 		}},
-		"Lock panics": {node: true, want: "Lock panicked: runtime error: index out of range [0] with length 0 (trial_test.go:",
-			newLock: func(*zk.Conn, string) Locker { return fake{lock: func() error { return empty[0] }} }},
-		"New panics": {node: true, want: "New panicked: too early (trial_test.go:",
+		"Lock panics": {ownNode: true, want: "Lock panicked: runtime error: index out of range [0] with length 0 (trial_test.go:",
+			newLock: func(*zk.Conn, string) Locker { return fake{lock: func() error { var none []error; return none[0] }} }},
+		"New panics": {ownNode: true, want: "New panicked: too early (trial_test.go:",
 			newLock: func(*zk.Conn, string) Locker { panic("too early") }},
-		"a mutex of this process": {node: true, want: "it sent nothing to ZooKeeper: it excludes no contender of another process",
+		"a mutex of this process": {ownNode: true, want: "it sent nothing to ZooKeeper: it excludes no contender of another process",
 			newLock: func(*zk.Conn, string) Locker {
 				return fake{func() error { mutex.Lock(); return nil }, func() error { mutex.Unlock(); return nil }}
 			}},
@@ -74,7 +73,7 @@ func TestBrokenLocksAreCaught(t *testing.T) {
 			srv := zkserver.Run(t) // in real time
 			zoo := testenv.Must(ensemble.Open(t.Context(), srv.Addr()))(t)
 			s := testenv.Must(Open(t.Context(), zoo, Settings{Path: "/bench", Say: func(i18n.Text) {}}))(t)
-			player := &Player{Of: counter.Lock{Name: name}, Kind: Kind{Node: tc.node, Make: tc.newLock}, On: s}
+			player := &Player{Of: counter.Lock{Name: name}, Kind: Kind{OwnNode: tc.ownNode, Make: tc.newLock}, On: s}
 			require.ErrorContains(t, player.Try(t.Context()), tc.want)
 			require.NoError(t, s.Close(nil))
 			require.Equal(t, []string{"zookeeper"}, srv.Children("/"), "nothing is left behind")
@@ -82,9 +81,10 @@ func TestBrokenLocksAreCaught(t *testing.T) {
 	}
 }
 
-// A trial passes a lock that waits with a time limit, as the article's, and then takes the lock; a long hold does not.
+// The waiter of such a lock waits with a time limit, as the article's does, and then takes the lock. A trial ends before
+// that. HoldLong, whose holder keeps the lock for longer than a session timeout, finds it.
 func TestAHolderKeepsTheLockForLongerThanASession(t *testing.T) {
-	late := Kind{Node: true, Make: func(c *zk.Conn, p string) Locker {
+	late := Kind{OwnNode: true, Make: func(c *zk.Conn, p string) Locker {
 		return fake{lock: func() error {
 			if _, err := c.Create(p, nil, zk.FlagEphemeral, zk.WorldACL(zk.PermAll)); err != zk.ErrNodeExists {
 				return err
@@ -106,7 +106,8 @@ func TestAHolderKeepsTheLockForLongerThanASession(t *testing.T) {
 
 // If a server takes no more connections, here after four sessions, the error names the setting.
 func TestTooManySessionsNameTheSetting(t *testing.T) {
-	ofEach := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9} // contender i uses session i
+	sessionOf := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9} // contender i uses session i
+	const rtt = 20 * time.Millisecond                // so that the goroutine sees each session before the next one is opened
 	inBubble(t, func(t *testing.T, srv *zkserver.Server, s *Server) {
 		go func() {
 			for len(srv.Sessions()) < 1+4 { // the session of s itself, and four of the contenders
@@ -114,7 +115,7 @@ func TestTooManySessionsNameTheSetting(t *testing.T) {
 			}
 			srv.Stop()
 		}()
-		with, err := (&Player{On: s}).setUp(t.Context(), ofEach, 1, 20*time.Millisecond)
+		with, err := (&Player{On: s}).setUp(t.Context(), sessionOf, unmeasured, rtt)
 		require.ErrorContains(t, err, "session 5 of 10 cannot be opened; maxClientCnxns in zoo.cfg is how many connections a server takes from one address")
 		srv.Start()
 		with.close()
@@ -130,12 +131,13 @@ func TestContendersOfASessionShareItsValue(t *testing.T) {
 	})
 	a, b := new(zk.Conn), new(zk.Conn)
 	run := Run{N: 4, SessionTimeout: func(*zk.Conn) time.Duration { return 0 }}
-	first := kind.Begin(run)
+	newLocker := kind.Begin(run)
 	for _, conn := range []*zk.Conn{a, b, a, b} {
-		first(conn, "/p")
+		newLocker(conn, "/p")
 	}
 	require.Equal(t, 2, opened)
-	kind.Begin(run)(a, "/p")
+	nextRun := kind.Begin(run)
+	nextRun(a, "/p")
 	require.Equal(t, 3, opened)
 }
 
