@@ -16,7 +16,8 @@ type slide struct {
 var (
 	slideHead = regexp.MustCompile(`<h[12][^>]*>(.*?)</h[12]>\n`)
 	// slideTalk has the question in group 1 and the answer in group 2, each with the </p> at its end.
-	slideTalk = regexp.MustCompile(`(?s)<blockquote>\n<p><strong>(?:Ask|问)</strong> (.*?</p>)\n<p><strong>(?:Answer|答)</strong> (.*?</p>)\n</blockquote>\n`)
+	slideTalk = regexp.MustCompile(`(?s)<blockquote>\n<p><strong>(?:Ask|问)</strong> (.*?</p>)\n` +
+		`<p><strong>(?:Answer|答)</strong> (.*?</p>)\n</blockquote>\n`)
 )
 
 func slides(body string) (all []slide) {

@@ -21,8 +21,8 @@ import (
 // The lab's page sends requests to its engine, for films mostly. In the book it opens without the engine, because the
 // book has the answers to the requests of all scenes that its pages play. This file makes these requests and answers.
 
-// A request is one that the lab's page sends to its engine. Do says which of the other fields are set; they are in the
-// order of the alphabet, as in a requestKey.
+// A request is one that the lab's page sends to its engine. Do says which of the other fields are set. They are in
+// the order of the alphabet, as the page sorts them when it looks up an answer: see requestKey.
 type request struct {
 	Choices []string       `json:"choices,omitzero"` // of play and fates
 	Do      string         `json:"do"`               // "play", "fates" or "run"
@@ -47,15 +47,15 @@ func requestsOf(address string) (all []request, err error) {
 		for _, lock := range a.Locks {
 			all = append(all, runRequest(a, lock, a.Changes))
 		}
-		if n := len(a.Changes); a.Beside && n > 0 { // the run without the last change is shown, too
+		if n := len(a.Changes); a.Beside && n > 0 { // beside it is the run without the last change
 			all = append(all, runRequest(a, a.Locks[0], a.Changes[:n-1]))
 		}
 	}
 	return all, nil // a search has none
 }
 
-// scheduleRequests returns the requests for a schedule of choices: to play it, and if there is a goal, for its fates.
-// These say how many random continuations reach the goal. Those of a lock's own schedule are in the catalogue.
+// scheduleRequests returns the requests for a schedule of choices: to play it, and for its fates, which say how many
+// random continuations reach the goal. The fates of a lock's own schedule need no request: they are in the catalogue.
 func scheduleRequests(a locks.Address) []request {
 	faults := a.Faults
 	if len(a.Kinds) == 0 {
@@ -96,8 +96,7 @@ func requestKey(r request) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// withExercises adds the exercises to the catalogue, as the lab's page has them, but without their locks: these are
-// not in this program.
+// withExercises adds the exercises to the catalogue, without their locks: these are not in this program.
 var withExercises = sync.OnceFunc(func() {
 	for _, e := range locks.Playable {
 		locks.AddExercise(e.Folder, "", nil, nil)
@@ -160,8 +159,7 @@ func (b *book) storeAnswer(t *testing.T, r request) (err error) {
 	return err
 }
 
-// storedPlay returns the stored answer to the request to play the schedule of an address. If there is none, its trace
-// is nil.
+// storedPlay returns the stored answer to the request to play an address's schedule; without one, its trace is nil.
 func (b *book) storedPlay(address string) (answer lab.PlayedSchedule, err error) {
 	all, err := requestsOf(address)
 	if err == nil && len(all) > 0 && all[0].Do == "play" {
@@ -193,7 +191,7 @@ func setInstants(s *diagram.Sequence, f *film.Film) {
 func storyOf(address string) (story *locks.Story, storyAt string) {
 	for _, l := range locks.All() {
 		if told := l.Open(); l.Story != nil && told.String() == address {
-			told.Scene = l.Story.Scene
+			told.Scene = l.Story.Scene // no longer the lock's own
 			return l.Story, told.String()
 		}
 	}

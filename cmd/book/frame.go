@@ -15,8 +15,10 @@ import (
 //go:embed page
 var assets embed.FS
 
-// A frame has what the template page.html puts around the content of a page, a listing or a difference. Addresses are
-// relative to the page.
+// steps are the folders of the steps, each with a slash at its end.
+var steps = chapters[1].parts // "The five steps"
+
+// A frame has what the template page.html puts around a page, a listing or a difference. Addresses are relative to it.
 type frame struct {
 	Policy, Tag, Title, Root string // Tag is of the language, Root the address of the book's folder
 	lang                     i18n.Language
@@ -104,7 +106,7 @@ func (b *book) assemble() error {
 		}
 	}
 
-	b.files[mark] = []byte{}
+	b.files[mark] = []byte{} // says that the folder is a book
 	for _, lang := range []i18n.Language{i18n.English, i18n.Chinese} {
 		b.files["texts."+langTag(lang)+".js"] = b.sectionsScript(lang)
 	}
@@ -130,7 +132,7 @@ func (b *book) writePage(place int, p *page) error {
 	if i := slices.Index(steps, path.Dir(p.src)+"/"); i >= 0 {
 		l := b.listingOf(steps[i] + "lock.go")
 		f.File, f.Code = relativeTo(p.out, l.file+".html"), l.html(p.out, nil)
-		for left := i; left <= i+1; left++ { // the difference from the step before, and that from the next one
+		for left := i; left <= i+1; left++ { // this is step i+1: the step before beside it, and it beside the next one
 			if left >= 1 && left < len(steps) {
 				beside := i18n.Textf("step %d beside step %d", left, left+1)
 				f.Diffs = append(f.Diffs, link{relativeTo(p.out, differenceOf(left)), beside.In(p.lang)})
@@ -160,9 +162,8 @@ func (b *book) contents(p *page) (all []contentsChapter) {
 			if other.chapter != &chapters[i] || isOthersHints {
 				continue
 			}
-			deep := other.deep
-			other = other.in(p.lang)
-			listed := contentsPage{link: link{relativeTo(p.out, other.out), other.title}, Deep: deep, Here: other == p}
+			inLang := other.in(p.lang)
+			listed := contentsPage{link: link{relativeTo(p.out, inLang.out), inLang.title}, Deep: other.deep, Here: inLang == p}
 			if listed.Here {
 				for _, h := range p.heads {
 					if h.Level == 2 || h.Level == 3 && len(p.heads) < 60 { // a longer list has only level 2
@@ -184,15 +185,11 @@ func (b *book) writeListing(l *listing) error {
 	f.File = l.file
 	seen := make(map[*page]bool)
 	for _, m := range l.mentions {
-		p := m.page
-		if !seen[p] {
-			f.Mentions = append(f.Mentions, mentioned{link{relativeTo(out, p.out) + "#" + m.heading, p.title}, langTag(p.lang)})
+		if address := relativeTo(out, m.page.out) + "#" + m.heading; !seen[m.page] {
+			f.Mentions = append(f.Mentions, mentioned{link{address, m.page.title}, langTag(m.page.lang)})
 		}
-		seen[p] = true
+		seen[m.page] = true
 	}
 	f.Body = l.html(out, l.mentions)
 	return b.write(out, f)
 }
-
-// steps are the folders of the steps, each with a slash at its end.
-var steps = chapters[1].parts

@@ -60,12 +60,13 @@ func (l *listing) hasLine(line string) bool {
 	return err == nil && n >= 1 && n <= strings.Count(l.text, "\n")+1
 }
 
-// mention notes that a section of a page links to the listing, and returns the fragment with which it should. Names are
-// the code before the link: if it has no fragment and the file declares one of the names, it leads to that line.
-func (l *listing) mention(p *page, heading string, names []string, fragment string) string {
+// noteLink notes that a section of a page links to the listing, and returns the fragment of the link. If it has none
+// and the file declares one of names, the `code` before the link, it leads to the line of that declaration.
+func (l *listing) noteLink(p *page, heading string, names []string, fragment string) string {
 	m := mention{page: p, heading: heading}
 	for _, name := range names {
-		if line := l.lines[strings.TrimSuffix(name[strings.LastIndex(name, ".")+1:], "()")]; line > 0 {
+		declared := strings.TrimSuffix(name[strings.LastIndex(name, ".")+1:], "()") // Unlock of lease.Unlock()
+		if line := l.lines[declared]; line > 0 {
 			m.line = line
 		}
 	}

@@ -83,8 +83,7 @@ func run(ctx context.Context, t *testing.T, args []string, stdout, stderr io.Wri
 	if err != nil {
 		return err
 	}
-	const exercisesOptional = false
-	labPage, err := builder.Build(ctx, exercisesOptional)
+	labPage, err := builder.Build(ctx, false) // the exercises are not optional
 	if err == nil {
 		b.files["lab.html"], b.files["wasm.js"], err = labPage.WithoutEngine()
 	}
@@ -118,8 +117,7 @@ func run(ctx context.Context, t *testing.T, args []string, stdout, stderr io.Wri
 // also keeps the folders that begin with _ from being left out.
 const mark = ".nojekyll"
 
-// checkFolder makes sure that a folder exists. If it has files that are not those of a book, which would be removed, it
-// returns an error.
+// checkFolder makes a folder, if it is not there. One with files that are not those of a book is an error.
 func checkFolder(dir string) error {
 	err := os.MkdirAll(dir, 0o755)
 	entries, errRead := os.ReadDir(dir)

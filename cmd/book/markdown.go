@@ -32,7 +32,7 @@ var (
 	playLine   = regexp.MustCompile(`^go run \./cmd/lab -open(?: -scene '?([^']+?)'?)?$`) // with a scene or the opening
 	lineAnchor = regexp.MustCompile(`^L(\d+)$`)                                           // of a listing: L12
 	lineBreaks = regexp.MustCompile(` *\n[ \n]*`)
-	// chineseBlanks are those of line ends that no blank belongs to.
+	// chineseBlanks finds blanks that Chinese does not have: after a mark, and between two characters.
 	chineseBlanks = regexp.MustCompile(`([，。、：；？！（）“”]) |(\p{Han}) (\p{Han})`)
 )
 
@@ -146,19 +146,19 @@ func plainText(n ast.Node, source []byte) string {
 
 // resolveLinks makes the links of a page those of the book, and notes the scenes that the page plays.
 func (b *book) resolveLinks(p *page) {
-	var names []string                    // code in the block since the last link: a function, before the link to its file
-	headings, heading, scene := 0, "", "" // the number so far, the ID of the last one, and the last scene since
+	var names []string                          // code since the last link: a function, before the link to its file
+	headingCount, headingID, scene := 0, "", "" // the number so far, the ID of the last one, and the last scene since
 	walk(p.doc, func(n ast.Node) {
 		if n.Type() == ast.TypeBlock {
 			names = nil
 		}
 		switch n := n.(type) {
 		case *ast.Heading:
-			heading, scene = p.heads[headings].ID, ""
+			headingID, scene = p.heads[headingCount].ID, ""
 			if p.twin != nil && len(p.twin.heads) == len(p.heads) { // the switch of the language stays on the section
-				n.SetAttributeString("data-twin", []byte(p.twin.heads[headings].ID))
+				n.SetAttributeString("data-twin", []byte(p.twin.heads[headingCount].ID))
 			}
-			headings++
+			headingCount++
 		case *ast.CodeSpan:
 			code := plainText(n, p.source)
 			names = append(names, code)
@@ -177,10 +177,10 @@ func (b *book) resolveLinks(p *page) {
 				scene = ""
 			}
 		case *ast.Link:
-			if code := nameBehind(n, p.source); code != "" {
+			if code := nameBehind(n, p.source); code != "" { // on a Chinese page
 				names = []string{code}
 			}
-			b.resolveLink(p, n, heading, names)
+			b.resolveLink(p, n, headingID, names)
 			names = nil
 		case *ast.Image:
 			n.SetAttributeString("loading", []byte("lazy"))
@@ -281,9 +281,9 @@ func (b *book) copyPicture(p *page, name string) {
 	b.files[file] = body
 }
 
-// resolveLink makes a link of a page lead to a page or a listing in the book. The heading is that above the link, by its
-// ID, and names are the code before the link.
-func (b *book) resolveLink(p *page, n *ast.Link, heading string, names []string) {
+// resolveLink makes a link of a page lead to a page or a listing in the book. headingID is that of the heading above
+// the link, and names are the `code` before it.
+func (b *book) resolveLink(p *page, n *ast.Link, headingID string, names []string) {
 	raw := string(n.Destination)
 	if strings.Contains(raw, "://") {
 		n.SetAttributeString("rel", []byte("noopener noreferrer"))
@@ -310,7 +310,7 @@ func (b *book) resolveLink(p *page, n *ast.Link, heading string, names []string)
 	}
 	switch {
 	case linked != nil:
-		if fragment != "" && !linked.hasHeading(fragment) {
+		if fragment != "" && linked.headingAt(fragment) < 0 {
 			wrong("no such heading")
 		}
 		target = linked.out
@@ -326,7 +326,7 @@ func (b *book) resolveLink(p *page, n *ast.Link, heading string, names []string)
 		if line := lineAnchor.FindStringSubmatch(fragment); fragment != "" && (line == nil || !l.hasLine(line[1])) {
 			wrong("no such line")
 		}
-		fragment = l.mention(p, heading, names, fragment)
+		fragment = l.noteLink(p, headingID, names, fragment)
 	}
 
 	address := ""
@@ -339,6 +339,6 @@ func (b *book) resolveLink(p *page, n *ast.Link, heading string, names []string)
 	n.Destination = []byte(address)
 }
 
-func (p *page) hasHeading(fragment string) bool {
-	return slices.ContainsFunc(p.heads, func(h heading) bool { return h.ID == fragment })
+func (p *page) headingAt(id string) int { // -1: there is none
+	return slices.IndexFunc(p.heads, func(h heading) bool { return h.ID == id })
 }

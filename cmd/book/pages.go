@@ -28,9 +28,9 @@ type book struct {
 	played    map[string]bool            // addresses of the scenes that pages play
 	answers   map[string]json.RawMessage // for the lab's page, by its requests
 	files     map[string][]byte          // of the site
-	rows      []readerRow                // of the reader
+	rows      []readerRow                // of docs/reading-guide.md, for the reader
 	dead      []i18n.Text                // links that lead nowhere
-	apart     []string                   // pages with scenes, if the diagram beside the scene is of another run
+	apart     []string                   // pages whose diagram is of another run than the scene beside it
 }
 
 // A page is a Markdown page of the project in one language.
@@ -177,10 +177,10 @@ func (b *book) sortPages() error {
 		}
 		pagesOf[part] = append(pagesOf[part], p)
 	}
-	readmeFirst := func(p *page) string { return strings.Replace(p.src, "README.md", "\x00", 1) }
+	sortKey := func(p *page) string { return strings.Replace(p.src, "README.md", "\x00", 1) } // the README is before all
 	for i := range chapters {
 		for _, part := range chapters[i].parts {
-			slices.SortFunc(pagesOf[part], func(p, q *page) int { return strings.Compare(readmeFirst(p), readmeFirst(q)) })
+			slices.SortFunc(pagesOf[part], func(p, q *page) int { return strings.Compare(sortKey(p), sortKey(q)) })
 			for _, p := range pagesOf[part] {
 				p.chapter, p.deep = &chapters[i], p.src != part && p.src != part+"README.md"
 				b.order = append(b.order, p)
@@ -203,9 +203,8 @@ func (b *book) start(lang i18n.Language) string { return b.pages["README.md"].in
 
 // relativeTo is the address of a file of the book, as seen from another one.
 func relativeTo(from, file string) string {
-	up := strings.Repeat("../", strings.Count(from, "/"))
 	if dir := path.Dir(from); dir != "." && strings.HasPrefix(file, dir+"/") {
-		return file[len(dir)+1:]
+		return file[len(dir)+1:] // in the same folder, or below it
 	}
-	return up + file
+	return strings.Repeat("../", strings.Count(from, "/")) + file
 }

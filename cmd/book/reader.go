@@ -42,7 +42,7 @@ func (b *book) readGuide() error {
 	for _, m := range titleRow.FindAllStringSubmatch(string(b.pages["README.md"].source), -1) {
 		titles[m[1]] = strings.TrimSpace(m[2])
 	}
-	rows, chinese := b.rowsOf(p), b.rowsOf(p.in(i18n.Chinese)) // both have their text in En
+	rows, chinese := b.rowsOf(p), b.rowsOf(p.in(i18n.Chinese)) // the Chinese rows have their text in En, too
 	for i := range rows {
 		if len(chinese) != len(rows) || chinese[i].Phrase != rows[i].Phrase {
 			return i18n.Errorf("docs/reading-guide.md: %s %s is not in the Chinese edition", rows[i].Name, rows[i].Phrase)
@@ -92,7 +92,7 @@ func (b *book) rowsOf(p *page) []guide.Row {
 				all = append(all, guide.Row{Name: article, Heading: n.Level - 1, En: html(n)})
 			}
 		case *tables.TableRow:
-			if phrase, ok := n.FirstChild().FirstChild().(*ast.CodeSpan); ok && article != "" {
+			if phrase, ok := n.FirstChild().FirstChild().(*ast.CodeSpan); ok && article != "" { // code in the first cell
 				count++
 				all = append(all, guide.Row{Name: fmt.Sprintf("%s/%d", article, count),
 					Phrase: plainText(phrase, p.source), En: html(n.LastChild())})
@@ -115,11 +115,10 @@ func (b *book) figure(p *page, name string) figure {
 		return figure{i18n.Both(file, file), i18n.Both(file, file)}
 	}
 	if q := b.pages[file]; q != nil {
-		for i, h := range q.heads {
-			if zh := q.in(i18n.Chinese); h.ID == anchor {
-				other := zh.heads[i]
-				return figure{i18n.Both(h.Title, other.Title), i18n.Both(q.out+"#"+h.ID, zh.out+"#"+other.ID)}
-			}
+		if i := q.headingAt(anchor); i >= 0 {
+			zh := q.in(i18n.Chinese)
+			en, other := q.heads[i], zh.heads[i]
+			return figure{i18n.Both(en.Title, other.Title), i18n.Both(q.out+"#"+en.ID, zh.out+"#"+other.ID)}
 		}
 	}
 	b.deadLink("internal/lab/guide/moments.txt: %s: no such section", name)

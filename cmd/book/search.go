@@ -11,7 +11,7 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// A term is a row of the glossary: the term in both languages, its meaning in the page's, and the articles' words.
+// A term is a row of the glossary: the term in both languages, its meaning in that of the page, the articles' words.
 type term struct{ en, zh, meaning, words string }
 
 func newTerm(tableRow ast.Node, source []byte) term {
@@ -19,7 +19,7 @@ func newTerm(tableRow ast.Node, source []byte) term {
 	for c := tableRow.FirstChild(); c != nil; c = c.NextSibling() {
 		cells = append(cells, strings.TrimSpace(plainText(c, source)))
 	}
-	cells = append(cells, make([]string, 4)...) // a narrower table leaves the rest ""
+	cells = append(cells, make([]string, 4)...) // so that a narrower table has four, too
 	return term{en: cells[0], zh: cells[1], meaning: cells[2], words: cells[3]}
 }
 

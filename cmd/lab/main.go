@@ -96,8 +96,7 @@ func writeTo(ctx context.Context, b *build.Builder, out string, stdout io.Writer
 	if info, err := os.Stat(out); err == nil && info.IsDir() {
 		return i18n.Misusef("-out %s is a folder: name a file in it, or write all pages into it with go run ./cmd/book -out %s", out, out)
 	}
-	const exercisesOptional = false
-	built, err := b.Build(ctx, exercisesOptional)
+	built, err := b.Build(ctx, false) // the exercises are not optional
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import "embed"
 var folder embed.FS
 
 func files() (texts []string) {
-	entries, _ := folder.ReadDir("zh")
+	entries, _ := folder.ReadDir("zh") // what is embedded can be read
 	for _, e := range entries {
 		text, _ := folder.ReadFile("zh/" + e.Name())
 		texts = append(texts, string(text))

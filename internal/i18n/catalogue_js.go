@@ -2,7 +2,7 @@ package i18n
 
 import _ "embed"
 
-// The texts of the packages that the lab's page is built of. Package embed's FS would cost the page 15 kB.
+// With GOOS=js, in the lab's page, the catalogue has only the texts of the page's packages. An embed.FS costs 15 kB.
 var (
 	//go:embed zh/internal-bugs-scenes.po
 	bugsScenesTexts string

@@ -71,7 +71,7 @@ func TestEachTextHasItsChinese(t *testing.T) {
 }
 
 func TestBothLanguagesTakeTheSameValues(t *testing.T) {
-	verbs := func(format string) []string { // as in "%s %d": without the numbers of the values, and without widths
+	verbs := func(format string) []string { // of "%3d of %[2]s": %d and %s, without width and number
 		format = strings.NewReplacer("%%", "", "%w", "%v").Replace(format)
 		return verb.FindAllString(verb.ReplaceAllString(format, "%$1"), -1)
 	}
@@ -115,23 +115,24 @@ func catalogueFiles(t *testing.T) map[string]map[string]string {
 	return files
 }
 
-// A goPackage is what go list says of a package, compiled for its own tests if ForTest is its path.
+// A goPackage is what go list says of a package, or of a package compiled together with its tests.
 type goPackage struct {
-	ImportPath, Dir, Export, ForTest string
-	GoFiles                          []string
-	ImportMap                        map[string]string
-	Module                           *struct{ Main bool }
+	ImportPath, Dir, Export string
+	GoFiles                 []string
+	ImportMap               map[string]string
+	Module                  *struct{ Main bool }
 }
 
-// textsOf returns the English of the texts in this module's packages that match a pattern, by their folders. A
-// text is a constant of type Text, or a constant format: the argument for format of a function that ends in format
-// and args, in a package that imports this one. It type-checks the packages with their tests.
+// textsOf returns the English of the texts in this module's packages that match a pattern, by their folders. A text is
+// a constant of type Text, or the constant format in a call of a function such as Errorf(format string, args ...any),
+// if its package imports this one. textsOf type-checks the packages with their tests.
 func textsOf(t *testing.T, pattern string, env ...string) map[string][]string {
-	list := exec.Command("go", "list", "-export", "-deps", "-test", "-json=ImportPath,Dir,Export,ForTest,GoFiles,ImportMap,Module", pattern)
+	const fields = "-json=ImportPath,Dir,Export,GoFiles,ImportMap,Module" // those of goPackage
+	list := exec.Command("go", "list", "-export", "-deps", "-test", fields, pattern)
 	list.Dir, list.Env = root, append(os.Environ(), env...)
 	decoder := json.NewDecoder(bytes.NewReader(testenv.Must(list.Output())(t)))
 	var ours []goPackage
-	exports := make(map[string]string) // what the compiler knows of a package, by its path
+	exports := make(map[string]string) // the file with what the compiler knows of a package, by its path
 	for decoder.More() {
 		var p goPackage
 		require.NoError(t, decoder.Decode(&p))
@@ -174,8 +175,8 @@ func textsIn(t *testing.T, p goPackage, export importer.Lookup) (texts []string)
 	for _, file := range files {
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch e := n.(type) {
-			case *ast.SelectorExpr: // its Ident comes next
-			case *ast.Ident: // a constant has its Chinese where its type is said
+			case *ast.SelectorExpr: // not added: Inspect goes on to its Ident
+			case *ast.Ident: // an untyped constant becomes a Text where it is used; a typed one is added where it is declared
 				if c, ok := info.Uses[e].(*types.Const); ok && c.Type() == types.Typ[types.UntypedString] && isText(info.TypeOf(e)) {
 					add(e)
 				}

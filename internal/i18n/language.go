@@ -64,7 +64,7 @@ func (l Language) Page(page string) string {
 	return strings.TrimSuffix(page, ext) + ".zh-CN" + ext
 }
 
-// FlagUsage is the usage of a flag, for Help.
+// FlagUsage marks the usage of a flag as a text of the catalogue, which Help translates.
 func FlagUsage(t Text) string { return string(t) }
 
 // Help returns the help of flags. Their usages are results of FlagUsage.
@@ -79,11 +79,11 @@ func (l Language) Help(flags *flag.FlagSet) string {
 }
 
 var (
-	// wrongFlags are the errors of package flag about a wrong flag, by their Chinese.
-	wrongFlags = map[string]*regexp.Regexp{
-		"没有选项 %s":     regexp.MustCompile(`^flag provided but not defined: (-.*)$`),
-		"选项 %s 缺少值":   regexp.MustCompile(`^flag needs an argument: (-.*)$`),
-		"选项 %s 的写法不对": regexp.MustCompile(`^bad flag syntax: (.*)$`),
+	// wrongFlags are the errors of package flag about a wrong flag, each with its Chinese.
+	wrongFlags = []struct{ pattern, chinese string }{
+		{`^flag provided but not defined: (-.*)$`, "没有选项 %s"},
+		{`^flag needs an argument: (-.*)$`, "选项 %s 缺少值"},
+		{`^bad flag syntax: (.*)$`, "选项 %s 的写法不对"},
 	}
 	wrongValue = regexp.MustCompile(`^invalid (?:boolean )?value ("(?:[^"\\]|\\.)*") for (?:flag )?-(\S+): `)
 	reasonsZh  = map[string]string{"parse error": "格式不对", "value out of range": "超出范围"} // why a value is wrong
@@ -91,14 +91,14 @@ var (
 
 // WrongFlag returns an error of flags.Parse in both languages. The English is package flag's own.
 func WrongFlag(flags *flag.FlagSet, err error) error {
-	for zh, english := range wrongFlags {
-		if m := english.FindStringSubmatch(err.Error()); m != nil {
-			return &Error{Both(err.Error(), fmt.Sprintf(zh, m[1])), nil}
+	for _, wrong := range wrongFlags {
+		if m := regexp.MustCompile(wrong.pattern).FindStringSubmatch(err.Error()); m != nil {
+			return &Error{Both(err.Error(), fmt.Sprintf(wrong.chinese, m[1])), nil}
 		}
 	}
 	if m := wrongValue.FindStringSubmatch(err.Error()); m != nil {
 		value, _ := strconv.Unquote(m[1])
-		reason := TextOf(flags.Lookup(m[2]).Value.Set(value)).In(Chinese) // the flag says it again, in both languages
+		reason := TextOf(flags.Lookup(m[2]).Value.Set(value)).In(Chinese) // Set fails again, and its error has both languages
 		zh := fmt.Sprintf("选项 -%s 的值 %s 无效：%v", m[2], m[1], cmp.Or(reasonsZh[reason], reason))
 		return &Error{Both(err.Error(), zh), nil}
 	}

@@ -85,9 +85,25 @@ func (t *Text) UnmarshalJSON(b []byte) error {
 // order, it numbers them, as in %[2]s. A Text, or an error that has one, is put into each format in its language.
 func Textf(format string, args ...any) Text {
 	if false {
-		_ = fmt.Sprintf(format, args...) // vet compares the format with the arguments of the callers
+		_ = fmt.Sprintf(format, args...) // never runs: by this call, vet takes Textf for a printf function
 	}
 	return textf(format, chineseOf(format), args)
+}
+
+// An inserted value is one that is put into a Chinese format. Its text has an edge at both ends.
+type inserted struct{ value any }
+
+const edge = "\x00" // which no text has
+
+func (v inserted) Format(f fmt.State, verb rune) {
+	fmt.Fprintf(f, edge+fmt.FormatString(f, verb)+edge, v.value)
+}
+
+// edges match the places at which a blank belongs between a Chinese character and a letter or digit: one of them
+// is in the format, and the other in what is put into it.
+var edges = []*regexp.Regexp{
+	regexp.MustCompile(`(\p{Han})` + edge + `+([\p{Latin}\d])`),
+	regexp.MustCompile(`([\p{Latin}\d])` + edge + `+(\p{Han})`),
 }
 
 func textf(en, zh string, args []any) Text {
@@ -106,22 +122,6 @@ func textf(en, zh string, args []any) Text {
 		zh = e.ReplaceAllString(zh, "$1 $2")
 	}
 	return Both(fmt.Sprintf(en, english...), strings.ReplaceAll(zh, edge, ""))
-}
-
-// An inserted value is one that is put into a Chinese format. Its text has an edge at both ends.
-type inserted struct{ value any }
-
-const edge = "\x00" // which no text has
-
-func (v inserted) Format(f fmt.State, verb rune) {
-	fmt.Fprintf(f, edge+fmt.FormatString(f, verb)+edge, v.value)
-}
-
-// edges match the places at which a blank belongs between a Chinese character and a letter or digit: one of them
-// is in the format, and the other in what is put into it.
-var edges = []*regexp.Regexp{
-	regexp.MustCompile(`(\p{Han})` + edge + `+([\p{Latin}\d])`),
-	regexp.MustCompile(`([\p{Latin}\d])` + edge + `+(\p{Han})`),
 }
 
 // List returns names as a list in a sentence.
@@ -147,7 +147,7 @@ type Error struct {
 // wraps all errors among the arguments.
 func Errorf(format string, args ...any) error {
 	if false {
-		_ = fmt.Errorf(format, args...) // vet knows by this that a format may have a %w
+		_ = fmt.Errorf(format, args...) // never runs: by this call, vet knows that a format may have a %w
 	}
 	e := &Error{Text: textf(strings.ReplaceAll(format, "%w", "%v"), chineseOf(format), args)}
 	if strings.Contains(format, "%w") {
@@ -242,10 +242,7 @@ func Letter(i int) string {
 
 // chineseOf returns the Chinese of an English text or format, or the text itself if the catalogue does not have it.
 func chineseOf(en string) string {
-	if zh, ok := catalogue()[en]; ok {
-		return zh
-	}
-	return en
+	return cmp.Or(catalogue()[en], en)
 }
 
 // The catalogue has the Chinese of the texts of package a/b in zh/a-b.po, in the format of GNU gettext: for each

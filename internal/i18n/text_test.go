@@ -16,7 +16,7 @@ import (
 
 func TestWhatIsPutIntoATextIsInItsLanguage(t *testing.T) {
 	holder := i18n.Text("the holder")
-	lock := i18n.Textf("Lock of %s fails", holder)
+	lock := i18n.Textf("Lock of %s fails", holder) // the Chinese of both is in zh/internal-i18n.po
 	require.Equal(t, i18n.Both("Lock of the holder fails", "持有者的 Lock 失败"), lock)
 	require.Equal(t, "x 的 Lock 失败", i18n.Textf("Lock of %s fails", "x").In(i18n.Chinese), "a blank is between Chinese and other letters")
 	require.Equal(t, i18n.Both("2 of 3 cases", "3 个用例，通过 2 个"), i18n.Textf("%d of %d cases", 2, 3))

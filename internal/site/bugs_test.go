@@ -1,4 +1,4 @@
-// The generated parts of docs/bugs.md, the catalogue of the articles' bugs, and the tests of the page.
+// What is generated of docs/bugs.md, the catalogue of the articles' bugs, for written_test.go; and tests of the page.
 package site_test
 
 import (
@@ -21,7 +21,7 @@ const catalogue = "docs/bugs.md"
 var (
 	// articleRow is a row of the table by article. Its groups are what comes before the bugs, the article, and the bugs.
 	articleRow = regexp.MustCompile(`(?m)^(\| \[([A-Z])\]\(.*? \| )(.*) \|$`)
-	// headings find the number of a step, zklock, or the ID of a bug.
+	// headings find a step's number, zklock, or a bug's ID: "## Step 2: …", "## zklock", "### A1: …" and the Chinese ones.
 	headings = map[i18n.Language]string{i18n.English: `(?m)^(?:### |## Step |## )(zklock|\w\d*)\b`, i18n.Chinese: `(?m)^(?:### |## 第 |## )(zklock|\w\d*)\b`}
 )
 
@@ -65,8 +65,8 @@ func renamedBugs(t *testing.T, lang i18n.Language, page string) string {
 		require.Len(t, line.FindAllString(page, -1), 1,
 			"entries of %s in %s: write one with the heading ### %[1]s%[3]s below its step", b.ID, lang.Page(catalogue), colon)
 		page = line.ReplaceAllLiteralString(page, "### "+heading)
-		page = regexp.MustCompile(`\]\(#`+strings.ToLower(b.ID)+`[^\d)][^)]*\)`).ReplaceAllLiteralString(page,
-			"](#"+scenes.Anchor(heading)+")")
+		link := regexp.MustCompile(`\]\(#` + strings.ToLower(b.ID) + `[^\d)][^)]*\)`) // if b is A1, not a link to A10
+		page = link.ReplaceAllLiteralString(page, "](#"+scenes.Anchor(heading)+")")
 	}
 
 	// In the table by article, the bugs are in the order of the English page, which is that of the article.

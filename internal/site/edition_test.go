@@ -61,8 +61,8 @@ type pageSection struct {
 	generated bool // the heading is generated, and everything below it
 }
 
-// generatedCells finds rows of which only the first cell is translated and the others are generated: the users of a
-// package, and the bugs of an article.
+// generatedCells finds a row whose last cell is generated. Group 1 is what a translator writes before it:
+// "| [`zklock`](…) | what it is |" before the users of a package, and "| [A](…), title |" before an article's bugs.
 var generatedCells = regexp.MustCompile("(?m)^(\\| \\[(?:`[^|]*\\||[A-Z]\\])[^|]*\\|)[^\n]*")
 
 // hash is the hash of what a translator reads: not of the line breaks, nor of what is generated. If the whole section
@@ -187,8 +187,10 @@ func cellsOf(row string) []string {
 }
 
 // diagramLabel finds the words in a line of a diagram, which a translator changes, in one of its groups.
-var diagramLabel = regexp.MustCompile(`"([^"]*)"|\(\[(.*?)\]\)|\[([^\]"]+)\]|-- ([^">].*?) -->|-\. ([^">].*?) \.->` +
-	`| as (.*)$|^(?:loop|alt|else|opt|par|and) (.*)$|^(?:\w+ ?-+[>)x]+ ?\w+|Note [\w ]+[\w,]+): ?(.*)$`)
+var diagramLabel = regexp.MustCompile(`"([^"]*)"|\(\[(.*?)\]\)|\[([^\]"]+)\]` + // in a box: "words", ([words]), [words]
+	`|-- ([^">].*?) -->|-\. ([^">].*?) \.->` + // at an arrow of a flowchart: -- words -->, -. words .->
+	`| as (.*)$|^(?:loop|alt|else|opt|par|and) (.*)$` + // participant A as words, loop words
+	`|^(?:\w+ ?-+[>)x]+ ?\w+|Note [\w ]+[\w,]+): ?(.*)$`) // A->>B: words, Note over A,B: words
 
 // diagramShape returns a line of a diagram without its words, and then the figures that are in them.
 func diagramShape(line string) string {
@@ -236,8 +238,8 @@ func (e edition) read(page string) (string, bool) {
 	return string(text), err == nil
 }
 
-// leadsTo says to what a link of a page leads, in words that are the same for both editions: the path of the English
-// page, and the number of the heading. If the link should lead to the Chinese page, better is that link, otherwise "".
+// leadsTo returns where a link of a page leads, the same for both editions: the English page's path and the heading's
+// number. If a Chinese page links to an English one that has a Chinese edition, better links to that, otherwise "".
 func (e edition) leadsTo(page, link string) (target, better, fault string) {
 	if strings.Contains(link, "://") || strings.HasPrefix(link, "mailto:") {
 		return link, "", ""
@@ -265,8 +267,8 @@ func (e edition) leadsTo(page, link string) (target, better, fault string) {
 		target += fmt.Sprintf(", heading %d", number+1)
 	}
 
-	fromChinese := page == chinesePath(page) && file == englishPath(file)
-	if twin, ok := e.read(chinesePath(file)); ok && fromChinese && path.Ext(file) != ".txt" {
+	chineseToEnglish := page == chinesePath(page) && file == englishPath(file)
+	if twin, ok := e.read(chinesePath(file)); ok && chineseToEnglish && path.Ext(file) != ".txt" {
 		rel, _ := filepath.Rel(path.Dir(page), chinesePath(file)) // both are from the root
 		better = filepath.ToSlash(rel)
 		if hasAnchor {
@@ -419,8 +421,8 @@ func (e edition) sectionFaults(page string, en, zh pageSection) (all []string) {
 	return all
 }
 
-// stamped returns a Chinese page with the stamps that are missing. With renew, the stamps that it has are those of
-// the English sections as they are now.
+// stamped returns a Chinese page to which the missing stamps are added. With renew, the stamps that are there are also
+// replaced by those of the English sections as they are now.
 func (e edition) stamped(page string, renew bool) (string, error) {
 	enText, _ := e.read(englishPath(page))
 	zhText, ok := e.read(page)

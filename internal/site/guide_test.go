@@ -64,12 +64,12 @@ func notInOrder(text string, phrases []string) string {
 		if !found {
 			return phrase
 		}
-		text = phrase[1:] + rest // the next one may overlap
+		text = phrase[1:] + rest // on from its second byte: the next phrase may overlap this one
 	}
 	return ""
 }
 
-// requireQuotes asserts that a page has at least so many phrases of each article, in its words and in its order.
+// requireQuotes asserts that a page quotes atLeast phrases of each article, and if the texts are here, in their order.
 func requireQuotes(t *testing.T, page string, atLeast int) {
 	quoted := phrasesOf(site.Read(t, page))
 	require.Equal(t, len(theArticles), len(quoted), "articles with phrases")
@@ -89,28 +89,6 @@ func TestTheGuideQuotesVerbatim(t *testing.T) {
 		require.Empty(t, notInOrder("one  two\nthree", []string{"one", "two three"}))
 		require.Equal(t, "one", notInOrder("one two three", []string{"two", "one"}))
 		require.Equal(t, "four", notInOrder("one two three", []string{"four"}))
-	})
-}
-
-// Each claim has a verdict, and a test in the file that its row names, or a scene of the lab.
-func TestEveryClaimHasAVerdictAndSomethingThatShowsIt(t *testing.T) {
-	const claims = "docs/claims.md"
-	requireQuotes(t, claims, 4)
-	text := site.Read(t, claims)
-	require.Empty(t, firstUnshown(t, text))
-	require.Empty(t, firstOtherVerdict(text, site.Read(t, i18n.Chinese.Page(claims))), "the Chinese page differs")
-	require.Equal(t, "x", firstOtherVerdict("| `x` | false | why | shown |\n", "| `x` | 部分正确 | 因为 | 证明 |\n"))
-	require.Equal(t, "x", firstOtherVerdict("| `x` | false | why | shown |\n", "| `y` | 错误 | 因为 | 证明 |\n"))
-	t.Run("and one without is found", func(t *testing.T) {
-		for row, fault := range map[string]string{
-			"| `x` | wrong | why | `TestLock` in [lock_test.go](../05-timeout/lock_test.go) |\n":     "x: no verdict",
-			"| `x` | false | why | `TestNothing` in [lock_test.go](../05-timeout/lock_test.go) |\n":  "x: TestNothing is not in ../05-timeout/lock_test.go",
-			"| `x` | false | why | it is known |\n":                                                  "x: nothing shows it",
-			"| `x` | half true | why | [scene A1](scenes.md#a1) |\n":                                 "",
-			"| `x` | half true | why | `TestLock` in [lock_test.go](../05-timeout/lock_test.go) |\n": "",
-		} {
-			require.Equal(t, fault, firstUnshown(t, row))
-		}
 	})
 }
 
@@ -147,4 +125,26 @@ func firstUnshown(t *testing.T, page string) string {
 		}
 	}
 	return ""
+}
+
+// Each claim has a verdict, and a test in the file that its row names, or a scene of the lab.
+func TestEveryClaimHasAVerdictAndSomethingThatShowsIt(t *testing.T) {
+	const claims = "docs/claims.md"
+	requireQuotes(t, claims, 4)
+	text := site.Read(t, claims)
+	require.Empty(t, firstUnshown(t, text))
+	require.Empty(t, firstOtherVerdict(text, site.Read(t, i18n.Chinese.Page(claims))), "the Chinese page differs")
+	require.Equal(t, "x", firstOtherVerdict("| `x` | false | why | shown |\n", "| `x` | 部分正确 | 因为 | 证明 |\n"))
+	require.Equal(t, "x", firstOtherVerdict("| `x` | false | why | shown |\n", "| `y` | 错误 | 因为 | 证明 |\n"))
+	t.Run("and one without is found", func(t *testing.T) {
+		for row, fault := range map[string]string{
+			"| `x` | wrong | why | `TestLock` in [lock_test.go](../05-timeout/lock_test.go) |\n":     "x: no verdict",
+			"| `x` | false | why | `TestNothing` in [lock_test.go](../05-timeout/lock_test.go) |\n":  "x: TestNothing is not in ../05-timeout/lock_test.go",
+			"| `x` | false | why | it is known |\n":                                                  "x: nothing shows it",
+			"| `x` | half true | why | [scene A1](scenes.md#a1) |\n":                                 "",
+			"| `x` | half true | why | `TestLock` in [lock_test.go](../05-timeout/lock_test.go) |\n": "",
+		} {
+			require.Equal(t, fault, firstUnshown(t, row))
+		}
+	})
 }

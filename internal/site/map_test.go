@@ -67,7 +67,7 @@ func firstSentence(t *testing.T, p goPackage) (text, from string) {
 		f := testenv.Must(parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, file), nil, parser.PackageClauseOnly|parser.ParseComments))(t)
 		if f.Doc != nil {
 			text = new(doc.Package).Synopsis(f.Doc.Text())
-			const verb = ` (?:(?:is|has|holds) )?` // the text begins after it
+			const verb = ` (?:(?:is|has|holds) )?` // "Package locks is the catalogue" becomes "the catalogue"
 			text = regexp.MustCompile(`(?i)^(?:(?:package|command) )?`+path.Base(p.name())+verb).ReplaceAllString(text, "")
 			text = regexp.MustCompile(`^Package \w+`+verb).ReplaceAllString(text, "") // a step's folder has another name
 			return strings.ReplaceAll(strings.TrimSuffix(text, "."), "|", `\|`), file
@@ -138,7 +138,7 @@ func packageRows(t *testing.T, packages, otherModule []goPackage) string {
 // inChinese returns a table of packages as the Chinese page has it. Of each package, the link and what it is are
 // those of the page; a package that the page does not have yet gets the English ones.
 func inChinese(table, page string) string {
-	own := map[string][]string{"": {"包", "是什么", "被谁使用"}}
+	own := map[string][]string{"": {"包", "是什么", "被谁使用"}} // cells by the link's code; "" is the head, which has none
 	for line := range strings.Lines(page) {
 		if name := inCode.FindString(cellsOf(line)[0]); name != "" {
 			own[name] = cellsOf(line)
@@ -209,7 +209,7 @@ func TestTheArrowsOfThePictureAreTheImports(t *testing.T) {
 	for _, arrow := range drawn {
 		folders = append(folders, arrow[0], arrow[1])
 	}
-	ways := make(map[[2]string]bool) // along one arrow or several
+	ways := make(map[[2]string]bool) // the transitive closure of the arrows
 	for range drawn {                // each turn makes the ways longer by an arrow, and no way has more than were drawn
 		for _, arrow := range drawn {
 			ways[arrow] = true
@@ -260,7 +260,7 @@ func TestAUsersProgramBuildsFewPackages(t *testing.T) {
 	} {
 		var found []string
 		for _, p := range goList(t, root, "-deps", pkg) {
-			if !p.Standard || p.ImportPath == "testing" || p.ImportPath == "flag" {
+			if !p.Standard || p.ImportPath == "testing" || p.ImportPath == "flag" { // these two bring the flags of go test
 				found = append(found, p.ImportPath)
 			}
 		}

@@ -60,7 +60,8 @@ func (l *sceneList) addSteps() {
 		"", locks.Opening.String())
 	for _, o := range locks.Openings[1:] {
 		beside := i18n.Textf("“%s” beside “%s”. The opening leads to it.", o.Titles[0].In(l.lang), o.Titles[1].In(l.lang))
-		l.add(strings.TrimSuffix(o.Name.In(l.lang), " ›"), beside.In(l.lang), " -scene '"+o.String()+"'", o.String())
+		name := strings.TrimSuffix(o.Name.In(l.lang), " ›") // of the button that leads to it, which shows an arrow
+		l.add(name, beside.In(l.lang), " -scene '"+o.String()+"'", o.String())
 	}
 	for _, lock := range locks.All() {
 		if lock.Group == locks.Steps {
@@ -69,7 +70,7 @@ func (l *sceneList) addSteps() {
 	}
 }
 
-// bugLink is a link to a bug in docs/bugs.md, and its title.
+// bugLink is a link to a bug in docs/bugs.md, and its title: "[A1](bugs.md#a1-…): the title. ".
 func (l *sceneList) bugLink(bug scenes.Bug) string {
 	return fmt.Sprintf("[%s](%s#%s)%s%s%s%s", bug.ID, l.lang.Page("bugs.md"), scenes.Anchor(bug.Heading().In(l.lang)),
 		l.colon, bug.Title.In(l.lang), l.stop, l.space)
@@ -145,10 +146,10 @@ var pictures = []struct {
 func drawScene(lock string, alt i18n.Text) func(*testing.T, i18n.Language) string {
 	return func(t *testing.T, lang i18n.Language) string {
 		address := locks.Opening
-		address.Contenders = 6 // which a reader can follow
 		if lock != "" {
-			l := testenv.Must(locks.Find(lock))(t)
-			address = l.Open()
+			address = testenv.Must(locks.Find(lock))(t).Open()
+		} else {
+			address.Contenders = 6 // which a reader can follow
 		}
 		films := testenv.Must(lab.Films(t, address))(t)
 		var panels []picture.Panel

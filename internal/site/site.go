@@ -1,10 +1,9 @@
 // Package site writes what is generated of the pages, in both languages, and compares it with what is there. That is
 // a whole file, or what is in a page between two lines: <!-- NAME --> and <!-- end of NAME -->.
 //
-// Its tests have the list of everything that is generated. They write what they can make of the
-// packages that they import. The rest, such as the output of a program, is written by the tests of
-// other packages, with [Holds]. The tests also hold the pages against the project: their
-// terms, quotations and editions, the map of the packages, and what each wing weighs.
+// The tests of this package write what can be made with the packages that they import, and run the tests of other
+// packages, which write the rest with [Holds]: the output of a program, for example. They also hold the pages against
+// the project: terms, quotations and editions, the map of the packages, and the lines of Go of each group of folders.
 package site
 
 import (
@@ -20,8 +19,8 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// The tables of docs/explorer.md and of the foreign suites in docs/tests.md are written by commands
-// that these pages name: they take some minutes.
+// TestGoGenerateWritesAll, in written_test.go, writes all but the tables of docs/explorer.md and of the foreign suites
+// in docs/tests.md. The commands that these two pages name write those, in some minutes.
 //
 //go:generate go test -C ../.. -count=1 -timeout 1h -v ./internal/site -run GoGenerate -update
 

@@ -149,7 +149,7 @@ func TestNoLimitWasRaised(t *testing.T) {
 		require.Empty(t, os.Getenv("GIT_DIR"), "git log: %v", err) // .ci/run names the history
 		t.Skip("no history here: git log says ", err)
 	}
-	versions := []string{string(testenv.Must(os.ReadFile(weightsFile))(t))}
+	versions := []string{string(testenv.Must(os.ReadFile(weightsFile))(t))} // the newest first: what is not committed
 	for commit := range strings.FieldsSeq(log) {
 		versions = append(versions, testenv.Must(git("show", commit+":./"+weightsFile))(t))
 	}

@@ -134,15 +134,15 @@ var slidePattern = regexp.MustCompile(`(?s)^<!-- minute (\d+)(, short)? -->\n## 
 func slidesPlan(t *testing.T, lang i18n.Language) string {
 	const lecture, shortLecture = 90, 45 // minutes
 	rows := i18n.Text("| minute | of 45 | slide | ask | usual answer, and what to say to it |\n").In(lang) + "|---:|---:|---|---|---|\n"
-	before := -1               // the minute of the slide before
-	short, inShort := 0, false // the minute that the short lecture has come to, and whether it has the slide before
+	before, inShort := -1, false // of the slide before: its minute, and whether the short lecture has it
+	short := 0                   // the minute that the short lecture has come to
 	for _, text := range strings.Split(site.Read(t, lang.Page("docs/teaching/slides.md")), "\n---\n")[1:] {
 		m := slidePattern.FindStringSubmatch(text)
 		require.NotNil(t, m, "a slide has a minute, a heading, a question and an answer: %s", text)
 		heading, question, answer := m[3], m[4], strings.TrimSpace(m[5])
 		minute, _ := strconv.Atoi(m[1])
 		require.True(t, before < minute && minute < lecture, "the minutes of %q", heading)
-		if inShort {
+		if inShort { // the time from the slide before to this one
 			short += minute - before
 		}
 		before, inShort = minute, m[2] != ""

@@ -2,5 +2,5 @@
 
 package testenv
 
-// Raced reports whether the program was built with the race detector.
+// Raced is true if the program was built with the race detector: race.go has the other value.
 const Raced = false

@@ -40,13 +40,13 @@ func asked() string {
 	}
 }
 
-// AtLanding reports whether the tests are asked for that a change must pass.
+// AtLanding reports whether ZKLOCK_TESTS is landing or long.
 func AtLanding() bool { return asked() != "" }
 
-// AtLength reports whether all tests are asked for.
+// AtLength reports whether ZKLOCK_TESTS is long.
 func AtLength() bool { return asked() == "long" }
 
-// Landing skips a test unless the tests are asked for that a change must pass, or -run names a subtest.
+// Landing skips a test unless ZKLOCK_TESTS is landing or long, or -run names a subtest.
 func Landing(t T, why string) {
 	t.Helper()
 	if run := flag.Lookup("test.run"); !AtLanding() && (run == nil || !strings.Contains(run.Value.String(), "/")) {
@@ -54,7 +54,7 @@ func Landing(t T, why string) {
 	}
 }
 
-// Long skips a test unless all tests are asked for.
+// Long skips a test unless ZKLOCK_TESTS is long.
 func Long(t T, why string) {
 	t.Helper()
 	if !AtLength() {
@@ -62,7 +62,7 @@ func Long(t T, why string) {
 	}
 }
 
-// NotRaced skips a test that runs with the race detector.
+// NotRaced skips a test that runs with the race detector; Raced is in race.go and norace.go.
 func NotRaced(t T, why string) {
 	t.Helper()
 	if Raced {
@@ -70,7 +70,7 @@ func NotRaced(t T, why string) {
 	}
 }
 
-// RacedAtLength skips a long test with the race detector unless all are asked for: other tests race the same lines.
+// RacedAtLength skips a test with the race detector unless ZKLOCK_TESTS is long: other tests race the same lines.
 func RacedAtLength(t T, why string) {
 	t.Helper()
 	if Raced && !AtLength() {
@@ -116,7 +116,7 @@ func Again(t *testing.T, play func(t *testing.T)) {
 	}
 }
 
-// Spoiled ends a trial of Again with an outcome that a machine that stops can cause. It fails if it has not stopped.
+// Spoiled ends a trial of Again whose outcome a stopped machine can cause. It fails if the machine has not stopped.
 func Spoiled(t *testing.T, outcome string) {
 	t.Helper()
 	if at := stopped.Load(); at == nil || time.Since(*at) > 5*time.Minute {
@@ -136,7 +136,7 @@ func watch(ctx context.Context) {
 	}
 	for last := time.Now(); ctx.Err() == nil; last = time.Now() {
 		time.Sleep(250 * time.Millisecond)
-		f.WriteAt([]byte{0}, 0)
+		f.WriteAt([]byte{0}, 0) // without a file, both calls return an error at once
 		f.Sync()
 		if now := time.Now(); now.Sub(last) > time.Second {
 			stopped.Store(&now)
@@ -144,7 +144,7 @@ func watch(ctx context.Context) {
 	}
 }
 
-// Missing skips a test whose tool is missing. If the tests are asked for that a change must pass, it fails the test.
+// Missing skips a test whose tool is missing. If ZKLOCK_TESTS is landing or long, it fails the test.
 func Missing(t T, what string) {
 	t.Helper()
 	if AtLanding() {

@@ -19,7 +19,7 @@ func (f *fakeT) Fatal(args ...any) { f.fatal = fmt.Sprint(args...) }
 
 func TestWhatIsAskedForDecides(t *testing.T) {
 	defer flag.Set("test.run", flag.Lookup("test.run").Value.String())
-	flag.Set("test.run", "TestX")
+	flag.Set("test.run", "TestX") // without a subtest, which would ask for tests of a landing: see the end
 	for _, test := range []struct {
 		tests, zk string // the values of ZKLOCK_TESTS and ZK
 		helper    func(testenv.T, string)

@@ -9,18 +9,18 @@ import (
 var (
 	// sentence finds three English words in a row.
 	sentence = regexp.MustCompile(`[A-Za-z]['a-z]+,? ['a-z]+,? ['a-z]+.*`)
-	// What may stay in English: commands of a shell,
+	// Commands of a shell may stay in English: go run ./cmd/lab.
 	commands = regexp.MustCompile(`go (?:run|test|build) \./[ a-zA-Z0-9*/._-]*|git checkout \S+` +
 		`|(?:insert into|delete from) \w+`)
-	// what Go, a lock or the client library says,
+	// So may what Go, a lock or the client library says: zk: node does not exist.
 	messages = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|\bzk: [a-z ]+|runtime error: [a-z ]+` +
 		`|context deadline exceeded|unexpected end of JSON input`)
-	// the lines of a change, names of nodes and lists of requests, and the requests of a schedule.
+	// And so may lines of a diff, names of nodes, lists in brackets, and requests of a schedule: reply  create /lock.
 	code     = regexp.MustCompile(`^\s*[-+] .*|现有的节点：.*|\[[^\]]*\]`)
 	requests = regexp.MustCompile(`\b(?:lose request|lose reply|request|reply|event) +\w+ \S+|\bnode is set\b`)
 )
 
-// Flags returns the flags of a command's help that are not explained in Chinese.
+// Flags returns the flags of a command's help that are not explained in Chinese, or have package flag's "(default …)".
 func Flags(help string) (left []string) {
 	for _, flag := range strings.Split("\n"+help, "\n  -")[1:] {
 		if !regexp.MustCompile(`\p{Han}`).MatchString(flag) || strings.Contains(flag, "(default") {
