@@ -38,9 +38,9 @@ const (
 
 // ownScenes are the addresses of the scenes without a lock's story.
 var ownScenes = map[string]string{
-	"herd beside chain": locks.Opening.String(),
-	// C's session ends while C waits.
-	"zklock queues again": "#lock=zklock&n=3&latency=20&seed=1&do=180ms.C.expire",
+	"herd beside chain":            locks.Opening.String(),
+	"a lock in a lock":             locks.Openings[1].Address.String(),
+	"zklock, and C's session ends": "#lock=zklock&n=3&latency=20&seed=1&do=180ms.C.expire",
 	// The reply that B waits for is lost with its connection.
 	"step 5 is cut off": "#lock=timeout&n=3&latency=20&seed=1&do=120ms.B.cut",
 	// B's session ends while B waits.

@@ -199,7 +199,10 @@ export class Stage {
       put(g, "data-lost", unit.lost);
       put(g, "data-selected", selected && selected.client === u ? "yes" : "");
       put(g, "tabindex", (selected && F.unitIndex.has(selected.client) ? selected.client === u : i === 0) ? "0" : "-1");
-      const word = unit.lost ? say("lost." + unit.lost) : conn !== "connected" && conn !== "closed" && unit.state !== "holds" ? say("conn." + conn) : say("state." + unit.looks);
+      // A holder that has made another node since waits for its own lock.
+      const besides = unit.state === "holds" && F.leaves.some(p => s.nodes.has(p) && s.nodes.get(p).owner === u && s.nodes.get(p).at > unit.since);
+      const word = unit.lost ? say("lost." + unit.lost) : conn !== "connected" && conn !== "closed" && unit.state !== "holds" ? say("conn." + conn)
+        : say("state." + unit.looks) + (besides ? say("comma") + say("state.waits") : "");
       const more = conn !== "connected" ? say("comma") + say("conn." + conn) : "";
       put(g, "aria-label", u + say("colon") + (unit.lost ? say("state." + unit.state) + say("comma") : "") + word + more);
       const loud = unit.state === "holds" || unit.lost || unit.looks === "failed";
