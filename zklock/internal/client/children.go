@@ -10,7 +10,6 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// A Child is a node below another one, as it was read.
 type Child struct {
 	Name       string
 	Data       []byte
@@ -44,15 +43,18 @@ func (c *Client) ReadChildren(stop <-chan struct{}, node string, wanted func(nam
 		})
 	}
 	reading.Wait()
-	return slices.DeleteFunc(all, func(child Child) bool { return child.Stat == nil }), cmp.Or(errs...)
+	hasGone := func(child Child) bool { return child.Stat == nil }
+	return slices.DeleteFunc(all, hasGone), cmp.Or(errs...)
 }
 
 // read fills in a child. Stat is nil if the node has gone.
 func (c *Client) read(stop <-chan struct{}, path string, child *Child) (err error) {
 	child.Data, child.Stat, err = c.Get(stop, path)
+	child.Unreadable = errors.Is(err, zk.ErrNoAuth)
 	there := !errors.Is(err, zk.ErrNoNode)
-	if child.Unreadable = errors.Is(err, zk.ErrNoAuth); child.Unreadable { // Exists needs no permission
-		err = c.insist(stop, anyServer, func() (err error) { there, child.Stat, err = c.conn.Exists(path); return err })
+	if child.Unreadable {
+		exists := func() (err error) { there, child.Stat, err = c.conn.Exists(path); return err } // needs no permission
+		err = c.insist(stop, anyServer, exists)
 	}
 	if !there {
 		child.Stat = nil

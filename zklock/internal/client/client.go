@@ -1,6 +1,10 @@
 // Package client makes the requests of a lock: each is tried until it has a definite answer. It proves until when the
 // session is safe, makes a node once although a reply was lost, and deletes it for certain. It has no queue. It is made
 // for zklock, and its API may change; programs use zklock.
+//
+// The servers can end a session, and give its lock to another client, before this one notices. So while a lock is held
+// or waited for, the client sends rounds: a sync and a write, or a write alone (rounds.go). Their answers prove until
+// when the session is safe (proof.go).
 package client
 
 import (
@@ -24,7 +28,7 @@ type Client struct {
 	given   time.Duration // the session timeout that the user has given, or 0
 	closed  chan struct{} // closed once the client is found to be closed
 	closing sync.Once     // closes it
-	serial  *atomic.Int64 // counts the nodes
+	serial  *atomic.Int64 // of the last node that was made, so that the ids differ
 	goOn    *sync.Cond    // of mu: fewer requests are under way, or the others are no longer kept back
 
 	mu           sync.Mutex
@@ -33,16 +37,15 @@ type Client struct {
 	underWay     int       // requests
 	waitingSince time.Time // when the last answer came, or the first of these requests was sent
 	othersWait   bool      // requests are kept back, except those of a round
-	prover       prover
-	proofOf      subject
-	rounds       rounds
+	rounds       rounds    // which prove that the session lives
+	prover       prover    // what the answers have proved
+	proofOf      subject   // the session that they are about
 }
 
-// clients has the Client of each zk.Conn and session timeout, by weak pointer on
-// both sides: it keeps neither of them alive.
+// clients has the Client of each zk.Conn and session timeout, by weak pointers: it keeps neither of them alive.
 var clients sync.Map // key → weak.Pointer[Client]
 
-// serials counts the nodes of each client.
+// serials has the serial of each zk.Conn, which its Clients share.
 var serials sync.Map // weak.Pointer[zk.Conn] → *atomic.Int64
 
 type key struct {
@@ -129,7 +132,6 @@ func (c *Client) WasClosed() bool {
 // SessionID returns the session that the client has, or had last; 0 if none.
 func (c *Client) SessionID() int64 { return c.conn.SessionID() }
 
-// Timeout returns the session timeout.
 func (c *Client) Timeout() time.Duration {
 	if c.given != 0 {
 		return c.given
@@ -138,17 +140,8 @@ func (c *Client) Timeout() time.Duration {
 	return agreed
 }
 
-// An answerer is the server from which an answer comes.
-type answerer int
-
-const (
-	anyServer answerer = iota // of a read
-	theLeader                 // of a sync
-	aQuorum                   // of a write, even of one that fails
-)
-
-// call makes one request, notes what its answer proves, and sorts the error. The client's calls cannot be cancelled, so
-// a caller that has a ctx must not call it in its own goroutine.
+// call makes one request, notes what its answer proves, and sorts the error. by is the server that answers it. The
+// client's calls cannot be cancelled, so a caller that has a ctx must not use call in its own goroutine.
 func (c *Client) call(by answerer, request func() error) error { return c.send(by, request, false) }
 
 // callInRound is call for a request of a round, which is never kept back.
@@ -156,26 +149,28 @@ func (c *Client) callInRound(by answerer, request func() error) error {
 	return c.send(by, request, true)
 }
 
+// send makes the request. Its error is a *noAnswer if the request may have another result the next time (errors.go).
 func (c *Client) send(by answerer, request func() error, inRound bool) error {
 	first := c.begin(inRound)
-	session, a := c.conn.SessionID(), answer{by, exchange{sent: time.Now(), first: first}}
+	session, sent := c.conn.SessionID(), time.Now() // the session may change while the request is under way
 	err := request()
 	c.end()
 
-	switch isAnswer := oneOf(err, answers); {
-	case !isAnswer && transient(err):
+	isAnswer := oneOf(err, definiteAnswers)
+	if !isAnswer && transient(err) {
 		return &noAnswer{c.conn.Server(), err}
-	case isAnswer:
-		a.answered = time.Now()
-		if oneOf(err, eager) {
-			a.by = anyServer
+	}
+	if isAnswer {
+		if oneOf(err, answersOfOneServer) {
+			by = anyServer
 		}
-		c.noteAnswer(session, a)
+		c.noteAnswer(session, answer{by, exchange{sent, time.Now(), first}})
 	}
 	return explain(err)
 }
 
-// begin waits while the request is kept back, counts it, and reports whether no other one is under way.
+// begin waits while the request is kept back, and counts it. first is true if no other request is under way: its answer
+// then waits for no other, and measures the round trip.
 func (c *Client) begin(inRound bool) (first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -223,19 +218,16 @@ func (c *Client) Children(stop <-chan struct{}, node string) (names []string, st
 	return names, stat, err
 }
 
-// ChildrenW lists a node and watches its children.
 func (c *Client) ChildrenW(stop <-chan struct{}, node string) (names []string, changed <-chan zk.Event, err error) {
 	err = c.insist(stop, anyServer, func() (err error) { names, _, changed, err = c.conn.ChildrenW(node); return err })
 	return names, changed, err
 }
 
-// Get reads a node.
 func (c *Client) Get(stop <-chan struct{}, node string) (data []byte, stat *zk.Stat, err error) {
 	err = c.insist(stop, anyServer, func() (err error) { data, stat, err = c.conn.Get(node); return err })
 	return data, stat, err
 }
 
-// GetW reads a node and watches it.
 func (c *Client) GetW(stop <-chan struct{}, node string) (data []byte, stat *zk.Stat, changed <-chan zk.Event, err error) {
 	err = c.insist(stop, anyServer, func() (err error) { data, stat, changed, err = c.conn.GetW(node); return err })
 	return data, stat, changed, err
@@ -247,7 +239,7 @@ func (c *Client) Set(stop <-chan struct{}, node string, data []byte, version int
 }
 
 // Multi carries out a transaction that must not be carried out twice. It is sent again only if the client has not sent
-// it before; if that is not known, it returns ErrUnknownOutcome. It is not sent if over returns an error.
+// it before; if that is not known, it returns ErrUnknownOutcome. Once over returns an error, nothing is sent.
 func (c *Client) Multi(stop <-chan struct{}, over func() error, ops ...any) (done []zk.MultiResponse, err error) {
 	for !IsClosed(stop) {
 		if err := over(); err != nil {

@@ -103,19 +103,21 @@ func TestADeleteCountsAlthoughTheNextFindsNoServer(t *testing.T) {
 	})
 }
 
-// A holder from before the servers lost their data is fenced although the next one has the same token, whichever of
-// them comes first. The mark of an earlier version of this package is the token alone.
+// A guard node has one child, the mark of the last hold that was allowed to write: a write checks that its own mark is
+// there. A holder from before the servers lost their data is fenced although the next one has the same token, whichever
+// of them comes first. The mark of an earlier version of this package is the token alone.
 func TestAHoldOfBeforeALossOfTheDataIsFenced(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		conn := open(t, srv)
-		c, everybody, valid := Of(conn, 0), zk.WorldACL(zk.PermAll), func() error { return nil }
-		guard := func(m Mark) error { return c.Guard(nil, valid, "/guard", m, everybody) }
+		c, everybody := Of(conn, 0), zk.WorldACL(zk.PermAll)
+		over := func() error { return nil } // never
+		guard := func(m Mark) error { return c.Guard(nil, over, "/guard", m, everybody) }
 		write := func(m Mark) error {
 			operation := &zk.CreateRequest{Path: "/data-", Acl: everybody, Flags: zk.FlagSequence}
-			return testenv.Err(c.Guarded(context.Background(), new(Tasks), valid, "/guard", m.In("/guard"), []any{operation}))
+			return testenv.Err(c.Guarded(context.Background(), new(Tasks), over, "/guard", m.In("/guard"), []any{operation}))
 		}
-		for i, old := range []string{"first", ""} {
-			before, next := Mark{4096 << i, old}, Mark{4096 << i, "next"} // with the same token
+		for _, before := range []Mark{{Token: 4096, ID: "first"}, {Token: 8192}} {
+			next := Mark{before.Token, "next"}
 			require.NoError(t, guard(before))
 			require.NoError(t, write(before))
 			require.ErrorIs(t, guard(next), ErrFenced)
@@ -126,8 +128,8 @@ func TestAHoldOfBeforeALossOfTheDataIsFenced(t *testing.T) {
 			require.ErrorIs(t, guard(before), ErrFenced)
 			require.NoError(t, write(next))
 		}
-		later := Mark{5 << 20, "later"}
-		require.NoError(t, guard(Mark{Token: 4 << 20}), "as an earlier version does")
+		lower, later := Mark{Token: 9000}, Mark{9001, "later"}
+		require.NoError(t, guard(lower), "as an earlier version does")
 		require.NoError(t, guard(later))
 		require.Equal(t, []string{fmt.Sprint(later)}, srv.Children("/guard"))
 	})

@@ -13,17 +13,17 @@ import (
 	"example.com/zklock/zklock/internal/conns"
 )
 
-// answers are the errors with which a server carries out a request.
-var answers = []error{
+// definiteAnswers are the results of a request that a server has answered, and that it decides once and for all.
+var definiteAnswers = []error{
 	nil, zk.ErrNoNode, zk.ErrNodeExists, zk.ErrNoAuth, zk.ErrBadVersion, zk.ErrNotEmpty, zk.ErrInvalidACL,
 	zk.ErrNoChildrenForEphemerals,
 }
 
-// eager are those of the answers with which a server may refuse a write alone, without
-// leader or quorum, if it runs with zookeeper.enableEagerACLCheck.
-var eager = []error{zk.ErrNoNode, zk.ErrNoAuth, zk.ErrInvalidACL}
+// answersOfOneServer are those with which a single server, without asking the leader, may refuse a write: it does if it
+// runs with zookeeper.enableEagerACLCheck.
+var answersOfOneServer = []error{zk.ErrNoNode, zk.ErrNoAuth, zk.ErrInvalidACL}
 
-// refusals are other errors that the next try would meet, too.
+// refusals are errors of the client, or of the server, that the next try would meet, too.
 var refusals = []error{
 	zk.ErrInvalidPath, zk.ErrInvalidFlags, zk.ErrBadArguments, zk.ErrAuthFailed, zk.ErrAPIError, zk.ErrReconfigDisabled,
 }
@@ -60,11 +60,11 @@ func explain(err error) error {
 }
 
 // serverCode returns a server's error code for which the client has no name.
-func serverCode(err error) (code string, ok bool) {
+func serverCode(err error) (code string, unnamed bool) {
 	return strings.CutPrefix(err.Error(), "unknown error: ")
 }
 
-// noAnswer is the error of a request that no server has answered: it may have been carried out, or not.
+// noAnswer is the error of a request without a definite answer: it may have been carried out, or not.
 type noAnswer struct {
 	server string
 	err    error
@@ -75,27 +75,28 @@ func (e *noAnswer) Error() string {
 }
 func (e *noAnswer) Unwrap() error { return e.err }
 
-// busy returns 1 if a server has answered that it could not carry out the request now, and else 0.
+// busy returns 1, for a count, if a server has answered that it could not carry out the request now, and else 0.
 func (e *noAnswer) busy() int {
-	if _, ok := serverCode(e.err); ok {
+	if _, unnamed := serverCode(e.err); unnamed {
 		return 1
 	}
 	return 0
 }
 
-// maybe reports whether a request with this error may have been carried out: it was
-// not answered, and the client has not dropped it before it was sent.
+// maybe reports whether a request with this error may have been carried out: it was not answered, and the client has
+// not dropped it before it was sent.
 func maybe(err error) bool {
 	var lost *noAnswer
 	return errors.As(err, &lost) && !errors.Is(err, zk.ErrNoServer)
 }
 
-// ErrTooSlow is zklock's.
-var ErrTooSlow = errors.New("zklock: the servers answer too slowly for the session timeout: " +
-	"a round trip must take less than a twelfth of it")
-
-// ErrUnknownOutcome is zklock's.
-var ErrUnknownOutcome = errors.New("zklock: the write was not answered: it was carried out, or it was not, or it will be")
+// ErrTooSlow, ErrUnknownOutcome and ErrFenced are zklock's, which documents them.
+var (
+	ErrFenced  = errors.New("zklock: the lease is over, a later holder guards the data, or the guard node was deleted")
+	ErrTooSlow = errors.New("zklock: the servers answer too slowly for the session timeout: " +
+		"a round trip must take less than a twelfth of it")
+	ErrUnknownOutcome = errors.New("zklock: the write was not answered: it was carried out, or it was not, or it will be")
+)
 
 var (
 	// ErrClosed: the session ends with the client, and all its nodes go.
@@ -172,8 +173,7 @@ func (c *Client) Ended(ctx context.Context, what string, began time.Time) error 
 	return fmt.Errorf("zklock: %s, after %v: %w", what, time.Since(began).Round(time.Millisecond), err)
 }
 
-// Trouble says what is wrong with the servers if the client has none; "" if that is not known. Refused is
-// true if a server refuses its session.
+// Trouble says what is wrong with the servers if the client has none. refused: one of them refuses its session.
 func (c *Client) Trouble() (report string, refused bool) {
 	known := conns.Of(c.conn)
 	if known == nil || c.conn.State() == zk.StateHasSession {
@@ -182,8 +182,8 @@ func (c *Client) Trouble() (report string, refused bool) {
 	return known.Report(), known.Refused()
 }
 
-// Aside runs f as a task, because its requests cannot be cancelled, and waits until it
-// is done or ctx ends. stop is closed then.
+// Aside runs f as a task, because its requests cannot be cancelled, and waits until it is done or ctx ends. The end of
+// ctx closes f's stop, so that f makes no further request.
 func (c *Client) Aside(ctx context.Context, tasks *Tasks, what string, f func(stop <-chan struct{}) error) error {
 	began := time.Now()
 	done := make(chan error, 1)

@@ -13,17 +13,14 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// ErrFenced is zklock's.
-var ErrFenced = errors.New("zklock: the lease is over, a later holder guards the data, or the guard node was deleted")
-
 // A Mark is the child of a guard node that stands for a hold. No other hold has its name: servers that have lost their
-// data give out the same tokens again, and the ID is random. Earlier versions of zklock had no ID.
+// data give out the same tokens again, and the ID is random. Earlier versions of zklock had no ID, and refuse a guard
+// node that has the name of a mark with one.
 type Mark struct {
 	Token int64
 	ID    string // "": none
 }
 
-// String returns the mark's name.
 func (m Mark) String() string {
 	if m.ID == "" {
 		return fmt.Sprint(m.Token)
@@ -34,12 +31,12 @@ func (m Mark) String() string {
 // In returns the path of the mark below a guard node.
 func (m Mark) In(path string) string { return path + "/" + m.String() }
 
-// Guard makes a mark below the guard node, and deletes that of the last Guard. The data of the guard node is the name
-// of the last mark. An earlier version of zklock, which would not delete a mark with an ID, refuses such data. Nothing
-// is sent once over returns an error. After an error the mark may be there; Guard with the same mark finds it.
+// Guard makes a mark below the guard node, and deletes the last one, whose name is the data of the guard node. Once
+// over returns an error, because the lease is over, nothing is sent. After an error of Guard the mark may be there, and
+// Guard with the same mark finds it.
 func (c *Client) Guard(stop <-chan struct{}, over func() error, path string, mark Mark, acl []zk.ACL) error {
 	data := fmt.Append(nil, mark)
-	var missing Mark // that somebody has deleted
+	var missing Mark // a last mark that was found deleted already
 	for {
 		seen, stat, err := c.Get(stop, path)
 		there := err == nil
@@ -53,8 +50,10 @@ func (c *Client) Guard(stop <-chan struct{}, over func() error, path string, mar
 			ops[ofGuard] = &zk.SetDataRequest{Path: path, Data: data, Version: stat.Version}
 			last, err = parseMark(seen)
 			switch {
-			case err != nil || last == mark:
-				return err // it was made before, perhaps without an answer
+			case err != nil:
+				return err
+			case last == mark: // it was made before, perhaps without an answer
+				return nil
 			case last.Token >= mark.Token: // of two holds with one token the first to come stays
 				return fmt.Errorf("%w: %s", ErrFenced, path)
 			case last != Mark{} && last != missing:
@@ -68,9 +67,11 @@ func (c *Client) Guard(stop <-chan struct{}, over func() error, path string, mar
 		switch failed := slices.IndexFunc(done, func(r zk.MultiResponse) bool { return r.Error != nil }); {
 		case err == nil:
 			return nil
-		case errors.Is(err, ErrUnknownOutcome): // the next read shows it
-		case failed == ofGuard && (errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNodeExists)):
-		case failed == ofGuard && errors.Is(err, zk.ErrNoNode) && there: // it has been deleted since
+		case errors.Is(err, ErrUnknownOutcome):
+			// The next read shows the outcome.
+		case failed == ofGuard && (errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNodeExists)),
+			failed == ofGuard && errors.Is(err, zk.ErrNoNode) && there:
+			// The guard node has been written, made or deleted since it was read: read it again.
 		case failed == ofGuard && errors.Is(err, zk.ErrNoNode):
 			return fmt.Errorf("the parent of the guard has to exist: %w", err)
 		case failed == ofLast && errors.Is(err, zk.ErrNoNode):
@@ -85,7 +86,7 @@ func (c *Client) Guard(stop <-chan struct{}, over func() error, path string, mar
 }
 
 // Guarded carries out all operations, or none: they are package zk's requests. It returns
-// ErrFenced if the mark of the guard at path has gone, and sends nothing once over returns an error.
+// ErrFenced if the mark of the guard at path has gone. Once over returns an error, nothing is sent.
 func (c *Client) Guarded(
 	ctx context.Context, tasks *Tasks, over func() error, path, mark string, operations []any,
 ) ([]zk.MultiResponse, error) {
@@ -93,6 +94,7 @@ func (c *Client) Guarded(
 	if ctx.Err() != nil {
 		return nil, c.Ended(ctx, what, began)
 	}
+	const ofOperations = 1 // their first index, behind the check of the mark
 	all := []any{&zk.CheckVersionRequest{Path: mark, Version: -1}}
 	for _, operation := range operations {
 		switch operation.(type) {
@@ -118,7 +120,7 @@ func (c *Client) Guarded(
 	case !IsClosed(answered): // ctx has ended
 		return nil, fmt.Errorf("%w: %w", ended, ErrUnknownOutcome)
 	case err == nil:
-		return done[1:], nil // without the check of the mark
+		return done[ofOperations:], nil
 	case errors.Is(err, ErrStopped):
 		return nil, ended // and nothing was sent
 	case errors.Is(err, ErrFenced):
@@ -126,7 +128,7 @@ func (c *Client) Guarded(
 	case len(done) > 0 && errors.Is(done[0].Error, zk.ErrNoNode): // the mark
 		return nil, fmt.Errorf("%w: %s", ErrFenced, path)
 	}
-	return done[min(1, len(done)):], fmt.Errorf("zklock: %s: %w", what, err)
+	return done[min(ofOperations, len(done)):], fmt.Errorf("zklock: %s: %w", what, err)
 }
 
 // parseMark returns the mark whose name is the data of a guard node, and none if that is empty.

@@ -8,9 +8,9 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// lowWater is a low-water mark, which is the data of the parent: all nodes of the queue up to a number have
-// gone. That stays true: numbers grow, and a parent that is made again has another zxid, born. A mark is
-// written only with the delete of the last of these nodes: servers that lose changes lose both.
+// lowWater is a low-water mark, which is the data of the parent: all nodes of the queue up to a number have gone. That
+// stays true: numbers grow, and a parent that is made again has another czxid, born. The mark is written in the
+// transaction that deletes the last of these nodes, so servers that lose the delete lose the mark, too.
 func lowWater(born int64, number int32) string {
 	return fmt.Sprintf("zklock %016x %010d", uint64(born), number)
 }
@@ -24,7 +24,7 @@ const lowWaterSize = len("zklock 0123456789abcdef 0123456789")
 // the parent is the one in which n was made. If HaveGone returns false, the nodes may have gone or not.
 func (n *Node) HaveGone(stop <-chan struct{}, number int32) bool {
 	mark, stat := n.parent.read(stop)
-	// Marks of one parent are texts in the order of their numbers.
+	// A mark has a fixed width, so the marks of one parent compare as their numbers do.
 	return stat.Czxid == n.Born && lowWater(n.Born, number) <= mark && mark <= lowWater(n.Born, math.MaxInt32)
 }
 
@@ -34,9 +34,9 @@ func (p *Parent) read(stop <-chan struct{}) (mark string, stat *zk.Stat) {
 	if err != nil {
 		return "", new(zk.Stat)
 	}
-	mode := int32(counting)
+	mode := int32(counting) // the data may be written over
 	if len(data) > 0 && !lowWaterForm.Match(data) {
-		mode, data = creating, nil
+		mode, data = creating, nil // it is another program's
 	}
 	p.mode.CompareAndSwap(unread, mode)
 	return string(data), stat

@@ -27,12 +27,13 @@ type Parent struct {
 
 const mostClosed = 3 // connections
 
-// The modes of a Parent. Its mark is the low-water mark of lowwater.go.
+// The modes of a Parent. A create may also write the parent, in one transaction: the answer then says whether the new
+// node is alone. But the data of another program must stay. The mark is the low-water mark of lowwater.go.
 const (
-	unknown  = iota // create, until a list shows whether the parent has data, or we make it
-	unread          // create, until we have read the parent, whose data has the size of a mark
-	counting        // create and write the parent, which has no data but a mark
-	creating        // create: the parent has other data, or we may not write it
+	unknown  = iota // do not write the parent, until a list shows whether it has data, or we make it
+	unread          // do not write the parent, until we have read it: its data has the size of a mark
+	counting        // write the parent: it has no data but a mark
+	creating        // do not write the parent: it has other data, or we may not
 )
 
 // Parent returns the node at a path. It sends nothing.
@@ -52,15 +53,13 @@ type Node struct {
 	First   bool  // all before it have gone, and its delete writes that to the parent, as a low-water mark
 }
 
-// Name returns the last part of the path.
 func (n *Node) Name() string { return path.Base(n.Path) }
 
-// A RefusalFunc is called when the server has refused a request for the n-th time,
-// and it is tried again: the reason may pass.
+// A RefusalFunc is called when the server has refused a request for the n-th time, before the next try.
 type RefusalFunc func(n int, err error)
 
-// Create makes a node, once, whatever happens on the way. named returns what is before the number in the name, and the
-// data, for an id that no other node of any session ever has: by it the node is found if the reply to the create was lost.
+// Create makes a node, once, whatever happens on the way. named returns the node's name before the number, and its
+// data, for an id that no other node ever has. By the id the node is found if the reply to the create was lost.
 func (p *Parent) Create(stop <-chan struct{}, named func(id string) (prefix string, data []byte), refused RefusalFunc) (*Node, error) {
 	c := p.c
 	var prefix string
@@ -83,9 +82,10 @@ func (p *Parent) Create(stop <-chan struct{}, named func(id string) (prefix stri
 
 		node := &Node{parent: p, Session: session}
 		err := node.create(prefix, data)
-		if maybe(err) || err == nil && c.SessionID() != session {
-			// It was made or not, in this session or in another. If it is not found after an answer, it has gone with its
-			// session, and node.Session tells the caller so. If it is not found without one, the create is tried again.
+		otherSession := err == nil && c.SessionID() != session
+		if maybe(err) || otherSession {
+			// The node was made or not, in this session or in another. If it is not found after an answer, it has gone with
+			// its session, and node.Session tells the caller so. If there was no answer, the create is tried again.
 			found, findErr := p.find(prefix, refused)
 			switch {
 			case findErr != nil:
@@ -119,13 +119,12 @@ func (p *Parent) Create(stop <-chan struct{}, named func(id string) (prefix stri
 }
 
 // create sends one create. If the parent has no data, "no data" is written to it in the same transaction. The answer
-// to that is the parent's Stat within the transaction: the czxid of our node, and the number of children. So a
-// contender that is alone needs no list.
+// has the parent's Stat: the czxid of our node, and the number of children. So a node that is alone needs no list.
 func (n *Node) create(prefix string, data []byte) error {
 	p, mode := n.parent, n.parent.mode.Load()
 	counts := mode == counting && !p.Crowded.Load()
 	conn := p.c.conn
-	err := p.c.call(aQuorum, func() (err error) {
+	err := p.c.call(aQuorum, func() (err error) { // a quorum answers each write
 		if !counts {
 			n.Path, err = conn.Create(prefix, data, zk.FlagEphemeralSequential, p.acl)
 			return err
@@ -159,7 +158,6 @@ func (p *Parent) noteRefusal(err error) bool {
 
 func isUnimplemented(err error) bool { return err != nil && err.Error() == "unknown error: -6" }
 
-// List returns the names of all children.
 func (p *Parent) List(stop <-chan struct{}) (names []string, stat *zk.Stat, err error) {
 	names, stat, err = p.c.Children(stop, p.path)
 	if stat != nil && p.mode.Load() == unknown {
@@ -277,7 +275,8 @@ func (n *Node) Delete(refused RefusalFunc) (deleted bool, err error) {
 		case errors.Is(err, zk.ErrNoNode):
 			return false, ErrGone
 		case errors.As(err, &lost): // it may have been carried out or not: errors.go has the type
-			sent, busy = sent || maybe(err), busy+lost.busy()
+			sent = sent || maybe(err)
+			busy += lost.busy()
 			err = c.again(err, nil, busy)
 		default: // refused, which may pass: somebody has changed an ACL
 			times++
@@ -307,8 +306,7 @@ func (n *Node) delete() error {
 	return err
 }
 
-// refused waits before the next try of a request that must succeed in the end, after
-// the server has refused it n times. The pauses grow.
+// refused waits before the next try of a request that must succeed in the end, after the server has refused it n times.
 func (c *Client) refused(n int, err error, report RefusalFunc) error {
 	report(n, err)
 	return c.pause(c.backoff(n-1), nil)

@@ -31,21 +31,29 @@ import (
 // has asked the leader for the session, which is a sign of it, too, and a later one. Half a tick is at most T/4,
 // because a server by default agrees to no less than two ticks; the other 1/24 T is for a ping that is late.
 //
-// While a lock is held, there is a round of a barrier and a commit each 7/48 T, and the barrier is the sign of the
-// round after the next. So the sign of the last proof is at most 7/16 T old. No other order of as many requests does
-// better: a write is needed for each proof, because only for a write does the leader look whether it has begun to end
-// the session. While locks are only waited for, there is a round each third of T.
+// While a lock is held, there is a round of a barrier and a commit each 7/48 T. Two rounds are 7/24 T, so the barrier
+// is the sign of the round after the next:
+//
+//	round 1, at 0        its barrier is the sign of round 3
+//	round 2, at 7/48 T   its barrier is the sign of round 4
+//	round 3, at 14/48 T  completes the proof by the sign at 0: the session is safe until T
+//	round 4, at 21/48 T  completes the next proof
+//
+// So the sign of the last proof is at most 21/48 T = 7/16 T old. No other order of as many requests does better: a
+// write is needed for each proof, because only for a write does the leader look whether it has begun to end the
+// session. While locks are only waited for, there is a round each third of T.
 //
 // An observer behind an observer master reports a whole tick late. There the proof needs T to be at least four ticks.
 //
-// The commit of a round is a multi with one check (see probe). A write that is refused
-// proves nothing if one server may refuse it alone (see eager).
+// The commit of a round is a multi with one check (see probe in rounds.go). A write that is refused proves nothing if
+// one server may refuse it alone (see answersOfOneServer in errors.go).
 //
 // # Before the first proof
 //
 // A session is then only presumed to live, for 3/8 T after a write was sent. The leader has carried out the write, so
 // the session lived. The leader's last sign of it was no older than the pause between two pings of the client, T/3, and
-// the one between two reports of the follower, at most 7/24 T, together. A write at T/12, and one at T/6, extend this.
+// the one between two reports of the follower, at most 7/24 T, together. T − T/3 − 7/24 T = 3/8 T. Until the barrier is
+// due, writes alone, at T/12 and at T/6, extend that time (see nextWhilePresumed).
 //
 // What outages a lease outlasts with it is in docs/production.md.
 type prover struct {
@@ -60,7 +68,15 @@ type prover struct {
 	presumed    time.Time     // the same by a write, before there was a valid proof
 }
 
-// An answer is one that the server gave to a request.
+// An answerer is the server whose answer a request needs.
+type answerer int
+
+const (
+	anyServer answerer = iota // of a read
+	theLeader                 // of a sync
+	aQuorum                   // of a write, even of one that fails
+)
+
 type answer struct {
 	by answerer
 	exchange
@@ -90,18 +106,13 @@ func (p *prover) betweenPings() time.Duration { return p.timeout * 7 / 24 }
 // isFar reports whether the server is too far away for a lease.
 func (p *prover) isFar() bool { return p.roundTrip >= p.timeout/12 }
 
-// isPresumed reports whether the session is only presumed to live.
-func (p *prover) isPresumed() bool { return !p.proved.After(p.presumed) }
-
-// safeUntil returns when the session may end.
+func (p *prover) isPresumed() bool     { return !p.proved.After(p.presumed) }
 func (p *prover) safeUntil() time.Time { return later(p.presumed, p.proved) }
 
-// isBarrier reports whether an answer is that to the barrier of a sign.
 func (p *prover) isBarrier(a answer, s sign) bool {
 	return a.by >= theLeader && s.isOpen() && !a.sent.Before(p.barrierDue(s))
 }
 
-// isCommit reports whether an answer is that to the commit of a sign.
 func (p *prover) isCommit(a answer, s sign) bool {
 	return a.by == aQuorum && !s.isOpen() && !a.sent.Before(s.barrier)
 }
@@ -112,7 +123,7 @@ func (p *prover) note(a answer) {
 	if took := a.answered.Sub(a.sent); a.first || took < p.roundTrip {
 		p.roundTrip = took // any other may have waited for those in front of it
 	}
-	until := a.sent.Add(p.timeout * 3 / 8) // as "Before the first proof" says
+	until := a.sent.Add(p.timeout * 3 / 8) // see "Before the first proof" above
 	if a.by == aQuorum && (!p.needed || p.isPresumed()) && until.After(p.presumed) {
 		p.presumed = until
 	}
@@ -182,6 +193,7 @@ func (p *prover) barrierDue(s sign) time.Time { return s.answered.Add(p.betweenP
 // next returns when the next round is due, and whether it is a write alone: it is if there is no sign for a barrier.
 // Other requests of the client may have completed a proof meanwhile, which puts the round off.
 func (p *prover) next(now time.Time) (at time.Time, alone bool) {
+	lastSign := p.proved.Add(-p.timeout) // when the sign of the last proof was sent
 	switch {
 	case len(p.signs) == 0:
 		return now, true // the write will be a sign
@@ -189,26 +201,27 @@ func (p *prover) next(now time.Time) (at time.Time, alone bool) {
 		return p.nextWhilePresumed(now)
 	case p.held > 0:
 		at = later(p.lastRound.sent.Add(p.betweenPings()/2), p.roundBefore.answered.Add(p.betweenPings()))
-		at = later(at, p.proved.Add(-p.timeout*9/16)) // not before the sign of the last proof is 7/16 T old
+		at = later(at, lastSign.Add(p.timeout*7/16))
 	default:
-		at = later(p.lastRound.answered.Add(p.timeout/3), p.proved.Add(-p.timeout/2)) // nor before it is half of T old
+		at = later(p.lastRound.answered.Add(p.timeout/3), lastSign.Add(p.timeout/2))
 	}
 	at = later(at, now)
 	needsBarrier := func(s sign) bool { return s.isOpen() && !p.barrierDue(s).After(at) }
 	return at, !slices.ContainsFunc(p.signs, needsBarrier)
 }
 
-// nextWhilePresumed is next while the session is only presumed to live: for the commit, if that is missing, at once;
-// otherwise for the barrier. Before that, when 7/24 T of the presumed time are left, a write alone extends it, unless the
-// proof can be complete within T/12. The write must be answered before the barrier is due.
+// nextWhilePresumed is next while the session is only presumed to live. If only the commit is missing, it is due at
+// once. Otherwise the barrier is next, or before it a write alone, if the proof would be late without that.
 func (p *prover) nextWhilePresumed(now time.Time) (at time.Time, alone bool) {
 	if !p.signs[0].isOpen() {
 		return now, true // the write is the commit
 	}
 	barrier := p.barrierDue(p.signs[0])
 	proofComplete := barrier.Add(2 * p.roundTrip)
-	renewal := later(p.presumed.Add(-p.betweenPings()), now)
-	if renewal.Add(p.timeout/12).Before(proofComplete) && !renewal.Add(p.roundTrip).After(barrier) {
+	renewal := later(p.presumed.Add(-p.betweenPings()), now) // 7/24 T of the presumed time are left
+	proofIsLate := renewal.Add(p.timeout / 12).Before(proofComplete)
+	answeredInTime := !renewal.Add(p.roundTrip).After(barrier)
+	if proofIsLate && answeredInTime {
 		return renewal, true
 	}
 	return barrier, false

@@ -1,4 +1,5 @@
-// Tests of the prover, which decides until when a session is safe: tables of instants, without a server.
+// Tests of the prover, which decides until when a session is safe: tables of instants, without a server. proof.go says
+// why, and where the numbers come from: a barrier 7/24 T after the sign, a round each 7/48 T, and 3/8 T after a write.
 package client
 
 import (
@@ -60,10 +61,10 @@ func TestTheOrderOfAProof(t *testing.T) {
 			after(wrote(0), didRead(.3), wrote(.31)), .31 + 3./8},
 		{"the commit is not a sync", after(wrote(0), synced(.3), synced(.3)), 3. / 8},
 		{"the commit is sent after the answer to the barrier", after(wrote(0), synced(.3, .35), wrote(.34, .36)), .34 + 3./8},
-		{"the barrier is sent half a tick after the sign was answered, and not only sent",
+		{"the barrier is sent half a tick after the answer to the sign, and not after its sending",
 			after(wrote(0, .1), synced(.3), wrote(.3)), .3 + 3./8},
-		{"half a tick and a 24th", after(wrote(0), synced(.29), wrote(.29)), .29 + 3./8},
-		{"no more than that", after(wrote(0), synced(.292), wrote(.292)), 1},
+		{"half a tick is not enough: a ping may be late by a 24th", after(wrote(0), synced(.29), wrote(.29)), .29 + 3./8},
+		{"half a tick and a 24th are 7/24, enough", after(wrote(0), synced(.292), wrote(.292)), 1},
 		{"the safe time begins when the sign was sent", after(wrote(0, .1), synced(.4), wrote(.4)), 1},
 		{"the first barrier after the sign counts", after(wrote(0), synced(.3), synced(.32, .4), wrote(.35, .41)), 1},
 		{"the latest sign with a barrier counts", after(wrote(0), didRead(.1), synced(.4), wrote(.4)), 1.1},
@@ -150,8 +151,8 @@ func TestWhenTheNextRoundIsDue(t *testing.T) {
 	}
 }
 
-// An old proof does not count if the next one is hardly in time: nobody needed the session for a while, and a lease
-// that begins then, with a write, would be lost by one late answer.
+// An old proof, by which the session is safe until T, does not count if the next one is hardly in time: nobody needed
+// the session for a while, and a lease that begins then, with a write, would be lost by one late answer.
 func TestAnOldProofDoesNotCountIfTheNextIsHardlyInTime(t *testing.T) {
 	for _, c := range []struct {
 		last float64 // when the last request was answered
@@ -161,23 +162,24 @@ func TestAnOldProofDoesNotCountIfTheNextIsHardlyInTime(t *testing.T) {
 		p := after(wrote(0), synced(.3), wrote(.3))
 		require.False(t, p.need(false))
 		p.note(didRead(c.last).answer())
-		p.held, p.roundBefore = 1, synced(.55).answer().exchange // which puts off nothing
-		require.True(t, p.need(true))
+		p.held, p.roundBefore = 1, synced(.55).answer().exchange // need forgets this round, which would put off the next
+		require.True(t, p.need(true), "rounds begin")
 		due, _ := p.next(at(c.last))
 		require.Equal(t, c.kept, part(p.safeUntil()) > .9)
 		require.InDelta(t, c.due, part(due), 1e-6, "a write is due at once")
 		p.note(wrote(c.last + .08).answer())
 		require.InDelta(t, c.last, part(p.signs[0].sent), 1e-6, "the write puts off the next proof")
-		require.False(t, p.need(false))
+
+		require.False(t, p.need(false)) // at .9 hardly anything is left of either proof
 		p.note(wrote(.9).answer())
-		require.True(t, p.need(true))
+		require.True(t, p.need(true), "rounds begin again")
 		require.InDelta(t, .9+3./8, part(p.safeUntil()), 1e-6)
 	}
 }
 
 // Another lock that begins to need an old proof takes nothing from it as long as an earlier lease needs it, too.
 func TestAnotherLeaseTakesNothingFromTheProof(t *testing.T) {
-	p := after(wrote(0), synced(.3), wrote(.3), synced(.9), wrote(.95))
-	require.False(t, p.need(true))
+	p := after(wrote(0), synced(.3), wrote(.3), synced(.9), wrote(.95)) // needed already
+	require.False(t, p.need(true), "the rounds go on")
 	require.InDelta(t, 1.3, part(p.safeUntil()), 1e-6)
 }

@@ -1,5 +1,6 @@
-// The rounds: a client that needs its session to be safe sends a round of requests when one is due, a sync and a write or
-// a write alone. proof.go says what the answers prove, and when a round is due.
+// The rounds. While a lock is held or waited for, its client proves again and again that its session lives: it sends a
+// round of requests, a sync and a write or a write alone. The prover of proof.go learns from the answers until when the
+// session is safe, and says when the next round is due. NextProof is for a caller that needs a new proof.
 
 package client
 
@@ -16,12 +17,12 @@ import (
 
 // rounds is the state of the rounds. Client.mu guards it.
 type rounds struct {
-	users    map[*Tasks]int // entries that need the session to be safe, of each Mutex
+	users    map[*Tasks]int // the waiters and holders of each Mutex, which is known by its Tasks
 	timer    *time.Timer    // runs until the next round is due
 	fires    time.Time      // when timer does
 	underWay bool           // a round is
 	over     chan struct{}  // closed at the end of a round, unless it is sent again because nobody has answered
-	unproved error          // why the last round completes no proof, or the proof is of little use
+	unproved error          // why the last round has completed no proof, or a proof of little use
 
 	listening bool        // a round waits for an answer
 	silence   *time.Timer // runs meanwhile: leaves a server that is silent
@@ -51,12 +52,15 @@ func (c *Client) noteAnswer(session int64, a answer) {
 		return
 	}
 	p := c.proverLocked()
-	if of := (subject{session, p.timeout}); c.proofOf != of {
-		c.proofOf = of
-		p.forget()
-		defer c.armLocked(c.leastPause())
+	of := subject{session, p.timeout}
+	if of == c.proofOf {
+		p.note(a)
+		return
 	}
+	c.proofOf = of
+	p.forget()
 	p.note(a)
+	c.armLocked(c.leastPause()) // the next round was due by what was known of the session before
 }
 
 // SafeUntil returns until when a session is safe: it does not end before. The zero Time means that nothing is known.
@@ -85,12 +89,12 @@ var Clock = time.Now // except in a test that suspends the machine
 // IsOver reports whether a time has come, by either clock of this machine.
 func IsOver(t time.Time) bool { return isOver(t, Clock()) }
 
-// Use counts the entries that need the session to be safe. While there are any, a sync and a write are sent per third
-// of the session timeout, and more often while there is a lock that is held, as a task of all Mutexes that have one.
-func (c *Client) Use(by *Tasks, entries int) {
+// Use adds to the number of a Mutex's waiters and holders, which need the session to be safe. While there are any, the
+// client sends rounds, each as a task of every Mutex that has some.
+func (c *Client) Use(by *Tasks, more int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.rounds.users[by] += entries
+	c.rounds.users[by] += more
 	if c.rounds.users[by] == 0 {
 		delete(c.rounds.users, by)
 	}
@@ -99,7 +103,7 @@ func (c *Client) Use(by *Tasks, entries int) {
 	}
 }
 
-// AddHolders counts the locks that are held.
+// AddHolders adds to the number of locks that are held: while there are any, the rounds are more frequent.
 func (c *Client) AddHolders(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,8 +113,8 @@ func (c *Client) AddHolders(n int) {
 	}
 }
 
-// NextProof begins the next proof as soon as possible. Done is closed when it is
-// complete, or has failed; unproved is what was wrong with the last one, or nil.
+// NextProof begins the next proof as soon as possible. done is closed when it is complete, or has failed; unproved is
+// what was wrong with the last one, or nil.
 func (c *Client) NextProof() (done <-chan struct{}, unproved error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -160,24 +164,27 @@ func (c *Client) timerFired() {
 	}()
 }
 
-// playRound sends one round, of a write alone or behind a sync, and notes how it has ended. If the server was far away,
-// the round measures whether it still is.
+// playRound sends one round. If the server was far away, the round measures whether it still is.
 func (c *Client) playRound(alone, far bool) {
 	limit := time.AfterFunc(c.Timeout(), c.endKeepBack)
 	defer limit.Stop()
 	measured := far && c.keepOthersBack()
-	round, err := c.sendRound(alone)
+	first, err := c.sendRound(alone)
 	c.endKeepBack()
 
 	c.mu.Lock()
 	c.rounds.listening = false
 	c.rounds.silence.Stop()
 	if err == nil {
-		c.prover.roundBefore, c.prover.lastRound = c.prover.lastRound, round
+		c.prover.roundBefore, c.prover.lastRound = c.prover.lastRound, first
 	}
 	c.mu.Unlock()
-	final := c.final(err)
+	c.endRound(err, measured)
+}
 
+// endRound has a round sent again soon if it was not answered. Otherwise it tells the callers of NextProof of its end.
+func (c *Client) endRound(err error, measured bool) {
+	final := c.final(err) // nil after a round that has succeeded, or is to be sent again
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.rounds.underWay = false
@@ -211,7 +218,7 @@ func (c *Client) sendRound(alone bool) (first exchange, err error) {
 }
 
 // keepOthersBack waits until no request is under way, and keeps others back until endKeepBack: the answers to the round
-// then wait for no others, and measure the round trip. It returns false if that takes longer than the session timeout:
+// then wait for no others, and measure the round trip. It returns false if the session timeout has passed before that:
 // too many are under way, or one hangs in a client that is closed.
 func (c *Client) keepOthersBack() bool {
 	c.mu.Lock()
@@ -237,8 +244,7 @@ func (c *Client) listenLocked() {
 	c.rounds.silence.Reset(max(c.Timeout()/8, c.prover.roundTrip*3/2))
 }
 
-// leaveServer breaks the connection to a server that has been silent. It does nothing
-// while the client connects, which has time limits of its own.
+// leaveServer breaks the connection to a server that has been silent. While the client connects, it does nothing.
 func (c *Client) leaveServer() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -251,11 +257,7 @@ func (c *Client) leaveServer() {
 	c.listenLocked()
 }
 
-// sync makes the client's server apply all changes that were made before.
-func (c *Client) sync() error {
-	_, err := c.conn.Sync("/")
-	return err
-}
+func (c *Client) sync() error { _, err := c.conn.Sync("/"); return err }
 
 // probe is a write that changes nothing: a check of the root, which always exists, as a transaction. The leader decides
 // on it, and on the right to read the root, too; and it goes through a quorum whatever the result.

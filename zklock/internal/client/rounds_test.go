@@ -1,4 +1,5 @@
-// Tests of the rounds in which a client proves that its session lives, on an embedded server in virtual time.
+// Tests of the rounds in which a client proves that its session lives, on an embedded server in virtual time. A round
+// is a sync and a write, or a write alone. Rounds are sent while somebody needs the session, as Use says.
 package client
 
 import (
@@ -25,7 +26,7 @@ func open(t *testing.T, srv *zkserver.Server) *zk.Conn {
 	return conn
 }
 
-// openNeeded opens a client whose session is needed until over is called.
+// openNeeded opens a client whose session is needed, and so proved by rounds, until over is called.
 func openNeeded(t *testing.T, srv *zkserver.Server) (c *Client, over func()) {
 	c, user := Of(open(t, srv), 0), new(Tasks)
 	require.NoError(t, c.call(aQuorum, c.probe))
@@ -105,7 +106,8 @@ func TestAProofIsOfOneSessionTimeout(t *testing.T) {
 		c.given = sessionTimeout / 2
 		require.Negative(t, timeLeft(c))
 		require.NoError(t, c.call(aQuorum, c.probe))
-		require.Equal(t, sessionTimeout/2*3/8, timeLeft(c), "after a write alone, 3/8 of the session timeout")
+		const afterAWrite = (sessionTimeout / 2) * 3 / 8
+		require.Equal(t, afterAWrite, timeLeft(c))
 	})
 }
 
@@ -138,12 +140,10 @@ func TestARefusedProofIsTriedAgainAfterAPause(t *testing.T) {
 		require.Positive(t, sent.Load())
 		require.LessOrEqual(t, sent.Load(), int32(timeouts*triesEach))
 
-		done, err := c.NextProof()
-		require.Error(t, err)
-		<-done
-		done, _ = c.NextProof()
-		<-done
-		testenv.Must(c.NextProof())(t)
+		awaitNext := func() (lastError error) { done, err := c.NextProof(); <-done; return err }
+		require.Error(t, awaitNext(), "the last proof was refused")
+		awaitNext() // the one before may have begun before the release
+		require.NoError(t, awaitNext())
 		over()
 	})
 }
@@ -203,14 +203,11 @@ func TestTheTimeToAnswerBeginsWithTheConnection(t *testing.T) {
 		back := srv.Hold(zkserver.On(jute.OpConnect, ""))
 		late := srv.HoldReply(isOfProof)
 		srv.Cut(c.SessionID())
-		listens := func() bool {
+		bubble.Until(nil, func() bool { // a proof has begun
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			return c.rounds.listening
-		}
-		for !listens() {
-			time.Sleep(time.Millisecond) // of virtual time, until the proof has begun
-		}
+		})
 		require.NotEqual(t, zk.StateHasSession, c.conn.State())
 		const mayBeSilent = sessionTimeout / 8 // then the client leaves a server
 		time.Sleep(mayBeSilent - 50*time.Millisecond)
@@ -233,10 +230,12 @@ func TestAProofWithoutAnAnswerIsTriedAgainSoon(t *testing.T) {
 			c := Of(open(t, srv), timeout)
 			require.NoError(t, c.call(aQuorum, c.probe))
 			var user Tasks
-			for range 2 { // the first proof, and a later one
+			for n := range 2 { // the first proof, and a later one
 				const throttled = -127
 				refused := srv.Fail(throttled, isOfProof)
-				c.Use(&user, 1-len(c.rounds.users)) // adds the user the first time, and nothing the second time
+				if n == 0 {
+					c.Use(&user, 1)
+				}
 				<-refused.Hit()
 				began := time.Now()
 				again := srv.Hold(isOfProof)
@@ -251,8 +250,13 @@ func TestAProofWithoutAnAnswerIsTriedAgainSoon(t *testing.T) {
 	}
 }
 
-// The limit of how long a proof keeps requests back ends with that proof. Later, while another proof measures how far
-// away the server is, it would let these requests through, and the answers to the proof would wait for them.
+// The limit of how long a proof keeps requests back ends with it. Otherwise it would let requests through while another
+// proof measures how far away the server is, and its answers would wait for them. In tenths of a session timeout:
+//
+//	0    a proof ends; its limit must end, too, and not pass at 10
+//	5    the server counts as too far away, and a request begins that lasts until 12
+//	6.7  the next proof but one is due: it waits for that request, and keeps others back
+//	9    another request begins: it is kept back until 12
 func TestTheLimitOfAProofEndsWithIt(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		c, over := openNeeded(t, srv)
@@ -261,12 +265,12 @@ func TestTheLimitOfAProofEndsWithIt(t *testing.T) {
 		}
 		const tenth = sessionTimeout / 10
 		began := time.Now()
-		time.Sleep(5 * tenth) // the next but one proof is due at two thirds
+		time.Sleep(5 * tenth)
 		c.mu.Lock()
 		c.prover.roundTrip = sessionTimeout // too far
 		c.mu.Unlock()
-		go c.call(anyServer, func() error { time.Sleep(7 * tenth); return nil }) // it ends after 5 + 7 tenths
-		time.Sleep(4 * tenth)                                                    // that proof waits for the request
+		go c.call(anyServer, func() error { time.Sleep((12 - 5) * tenth); return nil })
+		time.Sleep((9 - 5) * tenth)
 		require.NoError(t, c.call(anyServer, func() error { return nil }))
 		require.GreaterOrEqual(t, time.Since(began), 12*tenth, "it was let through by a proof that is over")
 		over()

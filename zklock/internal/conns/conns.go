@@ -19,12 +19,11 @@ type Client interface {
 	SessionTimeout() time.Duration
 	// Reconnect has the client leave a server that is silent.
 	Reconnect()
-	// Within tells the client that a lease lasts for a session timeout, which may be
-	// shorter than what the server agreed to.
+	// Within tells the client that a lease lasts for a session timeout, which may be shorter than the agreed one.
 	Within(sessionTimeout time.Duration)
-	// Report says what was wrong with each server that has been tried since the client had one.
+	// Report says what was wrong with each server that was tried since the client last had one.
 	Report() string
-	// Refused reports whether a server closes the connections of the session, since the client had one.
+	// Refused reports whether a server has closed a connection of the session since the client last had a server.
 	Refused() bool
 	// Warn logs a warning.
 	Warn(text string)
@@ -33,7 +32,8 @@ type Client interface {
 // clients has each Client by weak pointers, so that it keeps no *zk.Conn alive.
 var clients sync.Map // weak.Pointer[zk.Conn] → func() Client
 
-// Register adds what is known of conn. Only conn keeps c alive: from c the user's dialer may lead back to conn.
+// Register adds what is known of conn. Only conn keeps c alive: from c the user's dialer may lead back to conn. A weak
+// pointer needs T, the type of *c, since a Client is an interface.
 func Register[T any, C interface {
 	*T
 	Client
@@ -51,19 +51,16 @@ func Of(conn *zk.Conn) Client {
 	return nil
 }
 
-const leastTimeout = 4 * time.Second
-
 // SessionTimeout returns the session timeout of a client that was registered. For another one it returns false and
 // 4 s, the least that a server with the default configuration agrees to: two ticks of 2 s.
 func SessionTimeout(conn *zk.Conn) (timeout time.Duration, known bool) {
 	if c := Of(conn); c != nil {
 		return c.SessionTimeout(), true
 	}
-	return leastTimeout, false
+	return 4 * time.Second, false
 }
 
-// Reconnect has a client leave a server that is silent. It does not wait for that,
-// and does nothing if the client was not registered.
+// Reconnect has a client that was registered leave a server that is silent. It does not wait for that.
 func Reconnect(conn *zk.Conn) {
 	if c := Of(conn); c != nil {
 		c.Reconnect()
@@ -80,8 +77,8 @@ func Warn(conn *zk.Conn, text string) {
 	}
 }
 
-// Closed reports whether Close has been called. The client does not export that. A check of nothing cannot be encoded,
-// so it never leaves the client, and an open client returns another error for it once it is connected.
+// Closed reports whether Close has been called. The client does not export that. A multi of a nil request cannot be
+// encoded, so it never leaves the client, and an open client returns another error for it once it is connected.
 func Closed(conn *zk.Conn) bool {
 	_, err := conn.Multi((*zk.CheckVersionRequest)(nil))
 	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrClosing)

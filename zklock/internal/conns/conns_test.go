@@ -31,18 +31,18 @@ func TestAClientIsClosedAfterClose(t *testing.T) {
 		require.False(t, conns.Closed(conn), "a live client is taken for closed: its locks would be given up")
 		conn.Close()
 		require.True(t, conns.Closed(conn))
-		time.Sleep(time.Hour) // until the client has noticed it
+		time.Sleep(time.Hour) // the callback's minute must end before the bubble does
 	})
 }
 
 // A known counts how often a client is made to leave its server.
 type known struct {
 	conns.Client // nil: its other methods are not called
-	left         int
+	leaves       int
 }
 
 func (*known) SessionTimeout() time.Duration { return time.Minute }
-func (k *known) Reconnect()                  { k.left++ }
+func (k *known) Reconnect()                  { k.leaves++ }
 
 // A conn that was registered has the session timeout of its client, and can be made to leave its server; others have 4 s.
 func TestAClientIsKnownByItsConn(t *testing.T) {
@@ -57,5 +57,5 @@ func TestAClientIsKnownByItsConn(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, time.Minute, timeout)
 	conns.Reconnect(conn)
-	require.Equal(t, 1, k.left)
+	require.Equal(t, 1, k.leaves)
 }

@@ -50,7 +50,6 @@ func Parse(name string, data []byte) (r Record, ok bool) {
 	return r, ok
 }
 
-// Encode returns the data of the node.
 func (r Record) Encode() []byte {
 	data, _ := json.Marshal(r) // JSON can hold every field of a record
 	return data
@@ -66,7 +65,7 @@ func (r Record) Contents() []byte { return append(r.Bytes, r.Data...) } // one o
 type Class int
 
 const (
-	mutex     Class = 1 << iota // -lock-: zklock's, zk.Lock's, Curator's, and one without an id
+	mutex     Class = 1 << iota // the name ends in lock-: zklock's, zk.Lock's, Curator's, and hand-written ones
 	kazooLock                   // and kazoo's WriteLock, whose node is the same
 	kazooRead
 	kazooLease
@@ -95,8 +94,8 @@ func kind(library, role, prefix string, is, after Class) *Kind {
 	return &Kind{library, role, regexp.MustCompile(`^` + prefix + `$`), is, after}
 }
 
-// Passes reports whether the library's lock is acquired while a Mutex holds the path: it is unless
-// a kazoo lock has been told of mutexes.
+// Passes reports whether the library's lock is acquired while a Mutex holds the path. A kazoo lock is, unless its
+// extra_lock_patterns name mutexes.
 func (k *Kind) Passes() bool { return k.After&mutex == 0 || k.Is == kazooLock }
 
 // The ids in a name: of zklock, zk.Lock and kazoo, and of Curator.
@@ -150,8 +149,7 @@ func KindOf(name string, data []byte) (k *Kind) {
 }
 
 // Request returns what is written into a node to ask its owner for the lock; nil if the owner is not known to read
-// that. The data of a mutex of Curator's is an address. Other data may be the id of a LeaderSelector, which queues
-// under the same name, and would be lost.
+// that. The data of a Curator mutex is an address. Other data may be the id of a LeaderSelector, and would be lost.
 func Request(name string, data []byte) []byte {
 	if r, ours := Parse(name, data); ours {
 		r.Revoke = true
@@ -177,8 +175,7 @@ func isRival(prefix string) bool {
 	return k != nil && k.Is&rivals != 0
 }
 
-// Sequence reads the number out of the name of a contender that a Mutex waits for if its number is lower. ok is
-// false if the child is none.
+// Sequence reads the number out of a name. ok is false if a Mutex waits for no contender with such a name.
 func Sequence(name string) (n int32, ok bool) { return sequence(name, isRival) }
 
 // sequence reads the number out of a name, which the server has written with %010d.
@@ -190,7 +187,8 @@ func sequence(name string, isPrefix func(string) bool) (n int32, ok bool) {
 		}
 		v, err := strconv.ParseInt(name[i:], 10, 32)
 		sign := name[i] == '-'
-		return int32(v), err == nil && name[i] != '+' && sign == (v < 0) && (digits == 10 || sign && name[i+1] != '0')
+		isCanonical := name[i] != '+' && sign == (v < 0) && (digits == 10 || sign && name[i+1] != '0') // as %010d writes v
+		return int32(v), err == nil && isCanonical
 	}
 	return 0, false
 }

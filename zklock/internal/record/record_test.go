@@ -61,9 +61,9 @@ func TestNodesAreThoseOfEarlierVersions(t *testing.T) {
 type flag string
 
 const (
-	rival  flag = "a Mutex waits for it"
-	passes flag = "it does not wait for a Mutex"
-	asked  flag = "it reads requests to release the lock"
+	waitedFor    flag = "a Mutex waits for it"
+	ignoresMutex flag = "it does not wait for a Mutex"
+	canBeAsked   flag = "it reads requests to release the lock"
 )
 
 // The kind of each known node says whether a Mutex and its holder wait for each other, as docs/sharing-a-path.md plays.
@@ -76,33 +76,34 @@ func TestEachKindOfNodeIsKnown(t *testing.T) {
 		name, data, library, role string
 		flags                     []flag
 	}{
-		{Prefix(id) + number, string(record.Encode()), "zklock", "", []flag{rival, asked}},
-		{Prefix(id) + number, "", "zk.Lock", "", []flag{rival}},
-		{Prefix(id) + "-000000001", CuratorRevoke, "zk.Lock", "", []flag{rival}},
-		{Prefix("ff"+id[2:]) + number, string(record.Encode()), "zk.Lock", "", []flag{rival}}, // a record of another node
-		{curator + "lock-" + number, "192.0.2.1", "Curator mutex", "", []flag{rival, asked}},
-		{curator + "lock-" + number, "fe80::1%eth0", "Curator mutex", "", []flag{rival, asked}},
-		{curator + "lock-" + number, CuratorRevoke, "Curator mutex", "", []flag{rival, asked}},
-		{curator + "lock-" + number, "web-7:8080", "Curator mutex", "", []flag{rival}}, // the id of a LeaderSelector
-		{curator + "lock-" + number, "", "Curator mutex", "", []flag{rival}},
-		{curator + "__READ__" + number, "192.0.2.1", "Curator read lock", "reader", []flag{rival, passes}},
-		{curator + "__WRIT__" + "-2147483648", "192.0.2.1", "Curator write lock", "writer", []flag{rival, passes}},
-		{curator + "lease-" + number, "", "Curator semaphore", "semaphore", []flag{passes}},
-		{curator + "latch-" + number, "id", "Curator latch", "leader", []flag{passes}},
-		{id + "__lock__" + number, "host", "kazoo lock", "", []flag{rival, passes}},
-		{id + "__rlock__" + number, "", "kazoo read lock", "reader", []flag{rival, passes}},
+		{Prefix(id) + number, string(record.Encode()), "zklock", "", []flag{waitedFor, canBeAsked}},
+		{Prefix(id) + number, "", "zk.Lock", "", []flag{waitedFor}},
+		{Prefix(id) + "-000000001", CuratorRevoke, "zk.Lock", "", []flag{waitedFor}},
+		{Prefix("ff"+id[2:]) + number, string(record.Encode()), "zk.Lock", "", []flag{waitedFor}}, // a record of another node
+		{curator + "lock-" + number, "192.0.2.1", "Curator mutex", "", []flag{waitedFor, canBeAsked}},
+		{curator + "lock-" + number, "fe80::1%eth0", "Curator mutex", "", []flag{waitedFor, canBeAsked}}, // with a zone
+		{curator + "lock-" + number, CuratorRevoke, "Curator mutex", "", []flag{waitedFor, canBeAsked}},
+		{curator + "lock-" + number, "web-7:8080", "Curator mutex", "", []flag{waitedFor}}, // the id of a LeaderSelector
+		{curator + "lock-" + number, "", "Curator mutex", "", []flag{waitedFor}},
+		{curator + "__READ__" + number, "192.0.2.1", "Curator read lock", "reader", []flag{waitedFor, ignoresMutex}},
+		{curator + "__WRIT__" + "-2147483648", "192.0.2.1", "Curator write lock", "writer", []flag{waitedFor, ignoresMutex}},
+		{curator + "lease-" + number, "", "Curator semaphore", "semaphore", []flag{ignoresMutex}},
+		{curator + "latch-" + number, "id", "Curator latch", "leader", []flag{ignoresMutex}},
+		{id + "__lock__" + number, "host", "kazoo lock", "", []flag{waitedFor, ignoresMutex}},
+		{id + "__rlock__" + number, "", "kazoo read lock", "reader", []flag{waitedFor, ignoresMutex}},
 		{id, "", "kazoo semaphore", "semaphore", []flag{}},
-		{"x-117698527313657884-" + number, "\x124", "ZooKeeper WriteLock", "", []flag{rival}},
-		{"x--8070450532247928832-" + number, "", "ZooKeeper WriteLock", "", []flag{rival}},
-		{"x-01a2262fdf1e0004-" + number, "", "ZooKeeper WriteLock", "", []flag{rival}}, // in C
-		{"lock-" + number, "", "lock-", "", []flag{rival}},
-		{"_c_00ff-lock-" + number, "", "", "", []flag{rival}},
+		{"x-117698527313657884-" + number, "\x124", "ZooKeeper WriteLock", "", []flag{waitedFor}},
+		{"x--8070450532247928832-" + number, "", "ZooKeeper WriteLock", "", []flag{waitedFor}},
+		{"x-01a2262fdf1e0004-" + number, "", "ZooKeeper WriteLock", "", []flag{waitedFor}}, // in C
+		{"lock-" + number, "", "lock-", "", []flag{waitedFor}},
+		{"_c_00ff-lock-" + number, "", "", "", []flag{waitedFor}},
 	} {
 		k := KindOf(c.name, []byte(c.data))
 		require.NotNil(t, k, c.name)
 		require.Equal(t, []string{c.library, c.role}, []string{k.Library, k.Role}, c.name)
 		_, isRival := Sequence(c.name)
-		for f, has := range map[flag]bool{rival: isRival, passes: k.Passes(), asked: Request(c.name, []byte(c.data)) != nil} {
+		asks := Request(c.name, []byte(c.data)) != nil
+		for f, has := range map[flag]bool{waitedFor: isRival, ignoresMutex: k.Passes(), canBeAsked: asks} {
 			require.Equal(t, slices.Contains(c.flags, f), has, "%s: %s", c.name, f)
 		}
 	}
