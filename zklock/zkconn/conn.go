@@ -15,24 +15,10 @@ import (
 	"time"
 )
 
-// A carefulConn is a connection that works around faults of the client.
+// A carefulConn is a connection of package zk's client that works around faults of that client. Its methods say which.
 //
-// The client has room for two answers to a request, but gives three to one that is queued while Close runs and whose
-// write fails. So a failed write closes the connection and is not reported: the client's reader notices.
-//
-// The client gives the handshake ten times the read deadline, and no deadline
-// after its fourth byte. So the handshake has a deadline of its own.
-//
-// Once connected, the client sends the server the zxid up to which it has seen its watched nodes, while replies change
-// that number: a data race, and a change can be missed. So in a resumed session no reply is read before that request
-// has been made, or before againWatches has passed, because a client without watches makes none. It is not enough that
-// such a request has been written: it may be that of the connection before, which was still queued.
-//
-// In a new session there is nothing to set again, but the client asks for the
-// watches that the first replies have set. So an empty list is sent instead.
-//
-// A server that lacks what the client has seen closes the connection without an answer, for all time if it has lost its
-// data. So it is asked about the session without the zxid (see ask).
+// A connection begins with a handshake, which has the zxid up to which the client has seen changes, and the session if
+// there is one, which is then resumed. After it, the client asks for its watches again, by a SetWatches.
 type carefulConn struct {
 	net.Conn
 	client  *client
@@ -50,17 +36,17 @@ type carefulConn struct {
 	reader      *bufio.Reader
 	answered    bool          // the whole answer to the handshake has come
 	unread      []byte        // what the client has not read of that answer
-	watchesWait time.Duration // how long the first reply waits for the watches
+	watchesWait time.Duration // how long the first reply waits for the request for the watches, see awaitWatches
 
 	heard atomic.Int64 // bytes that the client has read
 
-	once     sync.Once     // closes watching
-	watching chan struct{} // closed when the request for the watches has been made
+	once        sync.Once     // closes watchesMade
+	watchesMade chan struct{} // closed when the client has made the request for the watches
 }
 
 const (
-	firstWatches = time.Millisecond       // a new session: an empty list at most
-	againWatches = 200 * time.Millisecond // or a 16th of the session timeout: a lease waits for half of that
+	firstWatches = time.Millisecond       // the wait in a new session, which has no watches to set again
+	againWatches = 200 * time.Millisecond // the wait in a resumed one, or a 16th of the session timeout if that is less
 
 	opSetWatches = 101
 )
@@ -68,10 +54,12 @@ const (
 func newCarefulConn(nc net.Conn, c *client, address string) *carefulConn {
 	return &carefulConn{
 		Conn: nc, client: c, address: address,
-		reader: bufio.NewReader(nc), watchesWait: firstWatches, watching: make(chan struct{}),
+		reader: bufio.NewReader(nc), watchesWait: firstWatches, watchesMade: make(chan struct{}),
 	}
 }
 
+// SetWriteDeadline gives the handshake a deadline of its own, for writing and reading. The client gives it ten times
+// the read deadline, and no deadline after its fourth byte.
 func (c *carefulConn) SetWriteDeadline(t time.Time) error {
 	if !c.handshakeSent { // after the dial the user's callback has been called, which may take a while
 		c.handshakeTimeout = c.client.nextHandshakeTimeout()
@@ -81,23 +69,27 @@ func (c *carefulConn) SetWriteDeadline(t time.Time) error {
 	return c.Conn.SetWriteDeadline(t)
 }
 
+// Write closes the connection if it fails, and reports no error: the client's reader notices. The client has room for
+// two answers to a request, but would give three to one that is queued while Close runs and whose write fails.
+//
+// In a new session the client asks for the watches that the first replies have set: an empty list is sent instead.
 func (c *carefulConn) Write(b []byte) (int, error) {
 	const (
-		session = 4 + 4 + 8 + 4 // its offset in a handshake: after length, version, zxid and timeout
-		op      = 4 + 4         // its offset in a request: after length and xid
-		watches = op + 4 + 8    // that of the lists of a SetWatches: after the opcode and a zxid
+		sessionAt = 4 + 4 + 8 + 4 // in a handshake: after length, version, zxid and timeout
+		opAt      = 4 + 4         // in a request: after length and xid
+		listsAt   = opAt + 4 + 8  // in a SetWatches: after the opcode and a zxid
 	)
 	frame := b
 	switch {
 	case !c.handshakeSent:
 		c.handshakeSent = true
-		namesSession := len(b) >= session+8 && binary.BigEndian.Uint64(b[session:]) != 0
+		namesSession := len(b) >= sessionAt+8 && binary.BigEndian.Uint64(b[sessionAt:]) != 0
 		if namesSession {
 			c.resumed, c.watchesWait = slices.Clone(b), c.client.watchesWait()
 		}
-	case c.resumed == nil && len(b) >= watches && binary.BigEndian.Uint32(b[op:]) == opSetWatches:
+	case c.resumed == nil && len(b) >= listsAt && binary.BigEndian.Uint32(b[opAt:]) == opSetWatches:
 		const emptyLists = 3 * 4 // bytes: of data, of existence and of children, each with the length 0
-		frame = append(slices.Clone(b[:watches]), make([]byte, emptyLists)...)
+		frame = append(slices.Clone(b[:listsAt]), make([]byte, emptyLists)...)
 		binary.BigEndian.PutUint32(frame, uint32(len(frame)-4))
 	}
 	if _, err := c.Conn.Write(frame); err != nil {
@@ -130,17 +122,23 @@ func (c *carefulConn) Read(b []byte) (int, error) {
 		if _, err := c.reader.Peek(1); err != nil {
 			return 0, err
 		}
-		timer := time.NewTimer(c.watchesWait)
-		defer timer.Stop()
-		c.watchesWait = 0
-		select {
-		case <-c.watching:
-		case <-timer.C:
-		}
+		c.awaitWatches()
 	}
 	n, err := c.reader.Read(b)
 	c.heard.Add(int64(n))
 	return n, err
+}
+
+// awaitWatches waits until the client has made the request for its watches, or watchesWait has passed: a client without
+// watches makes none. The request has the zxid up to which the client has seen changes, and each reply moves that on: a
+// data race, and the client would miss a change. To see such a request written is not enough: it may be that of the
+// connection before, which was still queued.
+func (c *carefulConn) awaitWatches() {
+	select {
+	case <-c.watchesMade:
+	case <-time.After(c.watchesWait):
+	}
+	c.watchesWait = 0
 }
 
 func (c *carefulConn) readAnswer() (err error) {
@@ -169,8 +167,9 @@ func (c *carefulConn) readAnswer() (err error) {
 	return nil
 }
 
-// refused handles that the server has closed the connection without an answer. If the server then says that the session
-// is over, that is the answer to the handshake. Otherwise the error has possible reasons.
+// refused handles that the server has closed the connection without an answer, as one does that lacks what the client
+// has seen: for all time if it has lost its data. So it is asked about the session. If it says that the session is
+// over, that is the answer to the handshake. Otherwise the error has possible reasons.
 func (c *carefulConn) refused(err error) (answer []byte, _ error) {
 	why := "no quorum, or too many connections from this host (maxClientCnxns, 60 by default)"
 	if c.client.tls == nil {
@@ -219,7 +218,6 @@ func (c *carefulConn) ask() (over []byte) {
 
 var errForeign = errors.New("this is not ZooKeeper's protocol")
 
-// readHandshake reads the answer to a handshake.
 func readHandshake(r *bufio.Reader) ([]byte, error) {
 	const least, most = 4 + 4 + 8, 4096 // bytes: version, timeout and session, which a password follows
 	head, err := r.Peek(4)              // the length
@@ -238,13 +236,11 @@ func readHandshake(r *bufio.Reader) ([]byte, error) {
 // sessionOf returns the session in an answer to a handshake, behind length, version and timeout. 0: it is over.
 func sessionOf(answer []byte) uint64 { return binary.BigEndian.Uint64(answer[4+4+4:]) }
 
-// watchesAreSet lets the first reply be read.
-func (c *carefulConn) watchesAreSet() { c.once.Do(func() { close(c.watching) }) }
+// watchesAreSet lets the first reply be read. The client's hook calls it, see client.begin.
+func (c *carefulConn) watchesAreSet() { c.once.Do(func() { close(c.watchesMade) }) }
 
-// mayHelp reports whether another connection may help the client, while this one stays silent: one of the servers says
-// that it is the leader, or stands alone, or is a follower that has seen a change meanwhile. If the leader is silent,
-// no server can take the session over, and a client that leaves its server only loses time. A server that does not say
-// what it is may help, too.
+// mayHelp reports whether another connection may help the client, while this one stays silent: one of the servers has a
+// leader. If the leader is silent, too, no server can take the session over, and to leave this one only costs time.
 func (c *carefulConn) mayHelp() bool {
 	moment := c.client.leaseTimeout() / 16 // in which a server that has a leader sees a change
 	heard := c.heard.Load()
@@ -258,16 +254,7 @@ func (c *carefulConn) mayHelp() bool {
 
 	answers := make(chan bool, len(addresses))
 	for _, address := range addresses {
-		go func() {
-			mode, zxid := c.srvr(address)
-			if mode == "follower" || mode == "observer" {
-				time.Sleep(moment)
-				_, later := c.srvr(address)
-				answers <- later != "" && later != zxid
-				return
-			}
-			answers <- mode != ""
-		}()
+		go func() { answers <- c.hasLeader(address, moment) }()
 	}
 	for range addresses {
 		if <-answers {
@@ -276,6 +263,18 @@ func (c *carefulConn) mayHelp() bool {
 		}
 	}
 	return false
+}
+
+// hasLeader reports whether a server says that it leads, stands alone, or follows and has seen a change after a moment.
+// A server that does not say what it is may have a leader, too.
+func (c *carefulConn) hasLeader(address string, moment time.Duration) bool {
+	mode, zxid := c.srvr(address)
+	if mode != "follower" && mode != "observer" {
+		return mode != ""
+	}
+	time.Sleep(moment)
+	_, later := c.srvr(address)
+	return later != "" && later != zxid
 }
 
 var (
@@ -316,24 +315,24 @@ func (c *client) leastHandshakeTimeout() time.Duration {
 	return max(time.Second, c.SessionTimeout()/3/time.Duration(max(1, c.servers())))
 }
 
-// nextHandshakeTimeout is how long the next server may take.
+// nextHandshakeTimeout is how long the next server may take: longer if the last one has not answered in time.
 func (c *client) nextHandshakeTimeout() time.Duration {
 	least := c.leastHandshakeTimeout()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return min(max(least, c.handshakeTimeout), max(least, c.SessionTimeout()))
+	most := max(least, c.SessionTimeout())
+	return min(max(least, c.handshakeTimeout), most)
 }
 
-// handshakeEnded notes how a handshake has ended. If the client did not wait for the
-// answer, the server has begun a session all the same, and keeps it until it expires.
-// So the next server gets more time: where all are slow, few sessions are left behind.
+// handshakeEnded notes how a handshake has ended. A server whose answer the client did not wait for has begun a session
+// all the same. So the next one gets more time: where all are slow, few such sessions are left behind.
 func (c *client) handshakeEnded(conn *carefulConn, err error) {
 	least := c.leastHandshakeTimeout()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case err == nil:
-		c.connected, c.askAt, c.rounds = conn, time.Time{}, 0
+		c.connected, c.askAt, c.shortPauses = conn, time.Time{}, 0
 		clear(c.tried)
 		c.handshakeTimeout = 0
 		if took := conn.handshakeTimeout - time.Until(conn.handshakeDeadline); took > least {

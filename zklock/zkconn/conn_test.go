@@ -28,21 +28,23 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// faults has the tests that fail with an ordinary client, which zk.Connect opens. True: a test is about a whole client,
-// and passes with an ordinary one of the library that docs/client.md patches. False: it is about a connection of
-// Connect's own client, or a function that only zkconn has.
+// A test of a fault is patchable if it passes with an ordinary client of the library as docs/client.md patches it. The
+// others are about a connection of Connect's own client, or a function that only zkconn has.
+const patchable, ofOurs = true, false
+
+// faults has the tests that fail with an ordinary client, which zk.Connect opens.
 var faults = map[string]bool{
-	"TestFaultCloseHangsTheClient":                               true,
-	"TestFaultARepeatedCredentialHangsTheClient":                 true,
-	"TestFaultASilentServerIsKeptForMinutes":                     true,
-	"TestFaultAServerThatFallsSilentInItsAnswerIsKeptForAllTime": true,
-	"TestFaultANewSessionSetsItsWatchesAgain":                    false,
-	"TestFaultAReplyIsReadBeforeTheWatchesAreSet":                false,
-	"TestFaultAReplyIsReadBeforeTheWatchesArePutDown":            true,
-	"TestFaultTheNextSetWatchesLeavesAChangeOut":                 true,
-	"TestFaultARequestIsSentInTheNextSession":                    true,
-	"TestFaultTheNegotiatedTimeoutIsPrivate":                     false,
-	"TestFaultAServerThatHasLostItsDataIsOfNoUseForAllTime":      false,
+	"TestFaultCloseHangsTheClient":                               patchable,
+	"TestFaultARepeatedCredentialHangsTheClient":                 patchable,
+	"TestFaultASilentServerIsKeptForMinutes":                     patchable,
+	"TestFaultAServerThatFallsSilentInItsAnswerIsKeptForAllTime": patchable,
+	"TestFaultANewSessionSetsItsWatchesAgain":                    ofOurs,
+	"TestFaultAReplyIsReadBeforeTheWatchesAreSet":                ofOurs,
+	"TestFaultAReplyIsReadBeforeTheWatchesArePutDown":            patchable,
+	"TestFaultTheNextSetWatchesLeavesAChangeOut":                 patchable,
+	"TestFaultARequestIsSentInTheNextSession":                    patchable,
+	"TestFaultTheNegotiatedTimeoutIsPrivate":                     ofOurs,
+	"TestFaultAServerThatHasLostItsDataIsOfNoUseForAllTime":      ofOurs,
 }
 
 // The test of each fault fails with an ordinary client, in a process of its own.
@@ -53,8 +55,7 @@ func TestAnOrdinaryClientHasEachFault(t *testing.T) {
 	for name := range faults {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			// A test that hangs in virtual time panics. One that hangs in a
-			// mutex of the client, which stops virtual time, is ended.
+			// A test that hangs in virtual time panics. One that hangs in a mutex stops virtual time, and is ended.
 			out, err := exec.Command(os.Args[0], "-test.run", "^"+name+"$", "-test.timeout", "30s", "-connect.ordinary").CombinedOutput()
 			require.Error(t, err, "%s", out)
 			require.Regexp(t, "FAIL: "+name+`|(?s)panic: test timed out.*`+name, string(out))
@@ -148,10 +149,10 @@ func muteThenDial(n int, dial zk.Dialer, says string) zk.Dialer {
 		client, server := net.Pipe()
 		go func() {
 			defer server.Close()
-			server.Read(make([]byte, 1024))
+			server.Read(make([]byte, 1024)) // the handshake
 			io.WriteString(server, says)
 			defer time.AfterFunc(time.Hour, func() { server.Close() }).Stop()
-			io.Copy(io.Discard, server)
+			io.Copy(io.Discard, server) // until the client leaves, or an hour has passed
 		}()
 		return client, nil
 	}
@@ -260,10 +261,9 @@ func TestFaultAReplyIsReadBeforeTheWatchesAreSet(t *testing.T) {
 // The client writes its watches down with the zxid, and only then queues the request for them, which waits for those
 // that are queued already. A reply may be read in between, and not before.
 func TestFaultAReplyIsReadBeforeTheWatchesArePutDown(t *testing.T) {
-	const (
-		down    = 50 * time.Millisecond  // the watches take this long to be written down
-		written = 100 * time.Millisecond // and this long to write the request that is queued before theirs
-	)
+	// After the handshake of the resumed session the watches are put down at 50 ms, which lets the reply to the sync be
+	// read. The request that is queued before theirs is written at 100 ms.
+	const down, written = 50 * time.Millisecond, 100 * time.Millisecond
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		var resumed time.Time
 		conn := open(t, servers[:1], withWrites(srv, func(nc net.Conn, b []byte) (int, error) {
@@ -285,8 +285,8 @@ func TestFaultAReplyIsReadBeforeTheWatchesArePutDown(t *testing.T) {
 		go func() { conn.Sync("/"); synced <- time.Now() }()
 		synctest.Wait() // the one is queued before the other
 		got := bubble.Aside(func() error { _, _, err := conn.Get("/"); return err })
-		at := <-synced
-		require.Equal(t, down, at.Sub(resumed))
+		syncedAt := <-synced
+		require.Equal(t, down, syncedAt.Sub(resumed))
 		require.NoError(t, <-got)
 		synctest.Wait()
 		require.Equal(t, session, conn.SessionID())
@@ -322,7 +322,8 @@ func TestFaultTheNextSetWatchesLeavesAChangeOut(t *testing.T) {
 		untilDone(t, func() error { return testenv.Err(conn.Create("/a", nil, 0, zk.WorldACL(zk.PermAll))) })
 		time.Sleep(sessionTimeout)
 		require.Len(t, lost.Hit(), 1)
-		require.Equal(t, *ordinary, len(changed) > 0, "a patched library reports the change")
+		isReported, isPatched := len(changed) > 0, *ordinary // an ordinary client without the patch fails this test
+		require.Equal(t, isPatched, isReported)
 		require.Len(t, srv.Watches(), 1-len(changed), "or the watch waits for the next change")
 	})
 }
@@ -380,7 +381,7 @@ func dialLate(t *testing.T, srv *zkserver.Server, d time.Duration) net.Conn {
 // A client waits longer for each handshake, and each one that it gives up has begun a session on the server.
 func TestTheClientWaitsForASlowHandshakeInTheEnd(t *testing.T) {
 	for takes, abandoned := range map[time.Duration]int32{
-		1500 * time.Millisecond: 1, // it waits for 1.1 s, and then for 1.7 s
+		1500 * time.Millisecond: 1, // it waits for 1.1 s, a third of a third of the session timeout, and then for 1.7 s
 		3500 * time.Millisecond: 3, // then for 2.5 s, and for 3.8 s
 		9900 * time.Millisecond: 6, // then for 5.6 s, for 8.4 s, and for 10 s, which is the session timeout
 	} {

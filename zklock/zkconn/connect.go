@@ -42,11 +42,11 @@ import (
 // have been tried; if that fails, the known addresses stay. At first one address is enough, and if no name exists,
 // Connect returns the *net.DNSError at once.
 //
-// The client asks for the given session timeout, from 1 ms to 24 days; a server with the default
-// configuration agrees to something between 4 and 40 s. A server that accepts a connection has a
-// third of the session timeout to answer the handshake, divided by the number of addresses, but at
-// least 1 s. If it does not, the next one has half as long again, up to the session timeout. If all
-// have been tried, the client tries them again after 100 ms, for a second, and then once a second.
+// The client asks for the given session timeout, from 1 ms to 24 days; a server with the default configuration agrees
+// to something between 4 and 40 s. A server that accepts a connection has a third of the session timeout, divided by
+// the number of addresses, to answer the handshake, but at least 1 s. If it does not, the next one has half as long
+// again, up to the session timeout. If all have been tried, they are tried again each 100 ms for a second, then each
+// second.
 //
 // Nothing is logged without [WithLogger]. [WithTLS] and [WithAuth] are for servers that demand them; there is no SASL.
 // Nobody needs to read events from a channel; an event callback gets them all, see [WithZK].
@@ -54,16 +54,13 @@ import (
 // What cannot work is an error at once: a chroot, two servers in one string, a port
 // that is none, an option's bad argument, a credential that a server refuses.
 //
-// If ctx ends first, Connect closes the client and returns within about a second. The error
-// wraps ctx.Err() and says which servers were tried, for how long, and why each of them failed.
-// The caller must close the client that Connect returns.
+// If ctx ends first, Connect closes the client and returns within about a second. The error wraps ctx.Err() and says
+// which servers were tried, for how long, and why each failed. The caller must close the client that Connect returns.
 //
-// A request that waits for a connection fails with zk.ErrNoServer when its session
-// has expired; the next session begins 1 s later.
+// A request that waits for a connection fails with zk.ErrNoServer if its session expires; the next begins 1 s later.
 //
-// A lock of package zklock is as safe on a client of zk.Connect, if it is given
-// WithSessionTimeout. But that client reconnects late after a silent server, and may lose
-// a lease by that; and a goroutine that waits on a watch may hang after Close.
+// A lock of package zklock is as safe on a client of zk.Connect, if it is given WithSessionTimeout. But that client
+// leaves a silent server late, which may cost a lease; and a goroutine that waits on a watch may hang after Close.
 func Connect(ctx context.Context, servers []string, sessionTimeout time.Duration, options ...Option) (*zk.Conn, error) {
 	began := time.Now()
 	fail := func(err error) (*zk.Conn, error) {
@@ -108,8 +105,7 @@ func Connect(ctx context.Context, servers []string, sessionTimeout time.Duration
 	ready := make(chan struct{})
 	go func() {
 		for range events {
-			// An event is lost if six others wait, but then they are read after
-			// the state has changed. The client does not need anybody to read the rest.
+			// An event is lost if six others wait, but they are read after the state has changed. Nobody needs the rest.
 			if conn.State() == zk.StateHasSession {
 				close(ready)
 				return
@@ -176,9 +172,8 @@ func (c *client) begin(
 	}
 }
 
-// SessionTimeout returns the session timeout that the server agreed to in the
-// last handshake. If conn is not one of Connect's, it returns false and 4 s, the
-// least that a server with the default configuration agrees to: two ticks of 2 s.
+// SessionTimeout returns the session timeout that the server agreed to in the last handshake. If conn is not one of
+// Connect's, it returns false and 4 s, the least that a server by default agrees to: two ticks of 2 s.
 func SessionTimeout(conn *zk.Conn) (timeout time.Duration, known bool) {
 	return conns.SessionTimeout(conn)
 }
@@ -205,8 +200,7 @@ func replace[T any](conn *zk.Conn, field string, by func(T) T) error {
 	return nil
 }
 
-// hook replaces the function in one of a client's unexported fields, whose type is
-// unexported, too: the client then calls f.
+// hook has the client call f in place of the function in one of its unexported fields, whose type is unexported, too.
 func hook(conn *zk.Conn, field string, f func()) error {
 	v := reflect.ValueOf(conn).Elem().FieldByName(field)
 	if !v.IsValid() || v.Kind() != reflect.Func || v.Type().NumOut() > 0 {
@@ -229,16 +223,16 @@ type client struct {
 	timeout   atomic.Int64                // that the last handshake agreed on; before the first, that the client asks for
 	expired   atomic.Bool                 // the session has expired, and no server has been looked for since
 	leaving   atomic.Bool                 // it finds out whether to leave its server
-	left      atomic.Bool                 // the only address is to be tried again at once: another server answers there
+	left      atomic.Bool                 // it has left its only address, where another server may answer at once
 
-	mu               sync.Mutex
+	mu               sync.Mutex       // guards what follows
 	tried            map[string]error // by server, since the last session: the last error, nil if there was none
-	handshakeTimeout time.Duration    // for the next handshake, if that is more than the least
 	dialed           *carefulConn     // last
-	connected        *carefulConn     // the last one with a session
-	rounds           int              // of tries of all servers since the last session that had a short pause before them
-	pause            time.Duration    // before the next dial
+	connected        *carefulConn     // the last one with a session, unless it was left as silent
 	within           time.Duration    // the shortest that a lease lasts; 0: none is known
+	handshakeTimeout time.Duration    // for the next handshake, if that is more than the least
+	pause            time.Duration    // before the next dial
+	shortPauses      int              // that triesAgainSoon has made since the last session
 	askAt            time.Time        // when a server that refuses the session may be asked about it; zero: none refuses it
 }
 
@@ -270,7 +264,7 @@ func (c *client) Reconnect() {
 			helps := silent.mayHelp()
 			c.mu.Lock()
 			if helps && c.connected == silent {
-				c.connected = nil // it is left once
+				c.connected = nil // so that another call does not leave it, too
 			}
 			c.mu.Unlock()
 			c.leaving.Store(false)
@@ -317,8 +311,7 @@ func (c *client) dialer(dial zk.Dialer) zk.Dialer {
 	}
 }
 
-// secure returns a dialer whose connections speak TLS. A server has as long for its
-// part of the handshake as for ZooKeeper's.
+// secure returns a dialer that speaks TLS. A server has as long for its part of that handshake as for ZooKeeper's.
 func (c *client) secure(dial zk.Dialer) zk.Dialer {
 	return func(network, address string, timeout time.Duration) (net.Conn, error) {
 		nc, err := dial(network, address, timeout)
@@ -346,15 +339,14 @@ func (c *client) secure(dial zk.Dialer) zk.Dialer {
 	}
 }
 
-// watchesAreSet is called by the goroutine that dials, when the client has made the request for its watches, with the
-// zxid.
+// watchesAreSet is called by the goroutine that dials, when the client has made the request for its watches: replies
+// may be read from now on, see awaitWatches.
 func (c *client) watchesAreSet() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.dialed.watchesAreSet()
 }
 
-// lookedUp notes how the look-up of a server's name has ended.
 func (c *client) lookedUp(server string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -421,8 +413,6 @@ func (c *client) Refused() bool {
 	return !c.askAt.IsZero()
 }
 
-// provider makes the client drop the requests that wait in it when their session
-// has expired: it does so when the provider reports that all servers have been tried.
 func (c *client) provider(h zk.HostProvider) zk.HostProvider {
 	c.servers = h.Len
 	return droppingProvider{h, c}
@@ -436,6 +426,8 @@ type noProvider struct {
 
 func (n noProvider) Init([]string) error { return n.err }
 
+// A droppingProvider decides what the client does before it tries the next server. If Next reports retryStart, because
+// all servers have been tried, package zk drops the requests that wait in the client, and sleeps for a second.
 type droppingProvider struct {
 	zk.HostProvider
 	client *client
@@ -445,33 +437,34 @@ func (d droppingProvider) Next() (server string, retryStart bool) {
 	server, retryStart = d.HostProvider.Next()
 	switch {
 	case d.client.expired.Swap(false):
-		return server, true // so that the client drops the requests
+		return server, true // the requests belong to the session that has expired
 	case retryStart && (d.client.left.Swap(false) || d.client.triesAgainSoon()):
-		return server, false // so that the client does not wait for a second
+		return server, false // no sleep
 	}
 	return server, retryStart
 }
 
-// triesAgainSoon reports whether the servers are tried again after a short pause, now that all have been tried, and sets
-// that pause: for a second. The client itself would wait for that second, and some short interruptions of all servers
-// would cost a lease. Later they are tried in time for the question about the session.
+// triesAgainSoon reports whether the servers, which have all been tried, are tried again before the client's second is
+// over, and sets that pause. At first the pauses are short: else a short interruption of all servers would cost a
+// lease. Later one ends when a server that refuses the session may be asked whether it is over.
 func (c *client) triesAgainSoon() bool {
+	const mostShort, short = 10, 100 * time.Millisecond
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	left := time.Until(c.askAt)
+	untilQuestion := time.Until(c.askAt)
 	switch {
-	case c.rounds < 10:
-		c.rounds++
-		c.pause = 100 * time.Millisecond
-	case left > 0 && left < time.Second:
-		c.pause = left
+	case c.shortPauses < mostShort:
+		c.shortPauses++
+		c.pause = short
+	case untilQuestion > 0 && untilQuestion < time.Second:
+		c.pause = untilQuestion
 	default:
 		return false
 	}
 	return true
 }
 
-// waitBeforeDial waits for the pause: the client may hold a mutex while Next runs.
+// waitBeforeDial waits for the pause. Next does not: the client may hold a mutex while it runs.
 func (c *client) waitBeforeDial() {
 	c.mu.Lock()
 	pause := c.pause
@@ -490,8 +483,7 @@ func (p printer) Printf(format string, args ...any) {
 	p.Warn("zkconn: " + fmt.Sprintf(format, args...))
 }
 
-// authenticate gives the client its credentials, and waits until a server has
-// accepted them or ctx ends. The client repeats them on each connection.
+// authenticate gives the client its credentials, and waits until a server has accepted them or ctx ends.
 func authenticate(ctx context.Context, conn *zk.Conn, auth []credential) error {
 	done := make(chan error, 1)
 	go func() { done <- addAuth(ctx, conn, auth) }()

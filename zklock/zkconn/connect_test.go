@@ -31,6 +31,7 @@ import (
 var ordinary = flag.Bool("connect.ordinary", false, "test zk.Connect in place of Connect: the tests of its faults must fail")
 
 const sessionTimeout = 10 * time.Second
+const always, saysNothing = math.MaxInt, "" // for muteThenDial
 
 var (
 	servers = bubble.Three // addresses: the dialer of a test decides what answers there
@@ -103,8 +104,7 @@ func TestConnectThatFailsSaysWhatItTried(t *testing.T) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 7*time.Second, errors.New("tired"))
 		defer cancel()
 		began := time.Now()
-		mute := muteThenDial(math.MaxInt, nil, "")
-		web := muteThenDial(math.MaxInt, nil, "HTTP/1.1 400 Bad Request\r\n")
+		mute, web := muteThenDial(always, nil, saysNothing), muteThenDial(always, nil, "HTTP/1.1 400 Bad Request\r\n")
 		_, err := Connect(ctx, servers, sessionTimeout, WithDialer(func(network, address string, timeout time.Duration) (net.Conn, error) {
 			switch address {
 			case servers[0]:
@@ -136,7 +136,7 @@ func TestConnectThatIsGivenUpIsPrompt(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(100*time.Millisecond, cancel)
 		began := time.Now()
-		_, err := Connect(ctx, servers[:1], 40*time.Second, WithDialer(muteThenDial(math.MaxInt, nil, "")))
+		_, err := Connect(ctx, servers[:1], 40*time.Second, WithDialer(muteThenDial(always, nil, saysNothing)))
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorContains(t, err, "accepts the connection and has not answered yet")
 		require.LessOrEqual(t, time.Since(began), 1200*time.Millisecond)
@@ -196,9 +196,13 @@ func (o *oneServer) Next() (string, bool) { o.asked.Add(1); return "my own serve
 func (o *oneServer) Connected()           {}
 
 // A client leaves a silent server early, as a lease needs it, only if another server can take its session over: none
-// can while the leader is silent. The client itself leaves a silent server after two thirds of the session timeout.
+// can while the leader is silent. So Reconnect asks the other servers, by the command srvr, what they are. The client
+// itself leaves a silent server after two thirds of the session timeout.
 func TestASilentServerIsLeftOnlyIfThatHelps(t *testing.T) {
 	const follower, leader = "Zxid: 0x100000007\nMode: follower\n", "Zxid: 0x100000007\nMode: leader\n"
+	const standalone, silent = "Zxid: 0x7\nMode: standalone\n", ""
+	const noQuorum = "This ZooKeeper instance is not currently serving requests\n"
+	const doesNotSay = "srvr is not executed because it is not in the whitelist.\n"
 	const lease = sessionTimeout / 2 // a lock needs an answer in that time
 	for _, c := range []struct {
 		name   string
@@ -207,15 +211,14 @@ func TestASilentServerIsLeftOnlyIfThatHelps(t *testing.T) {
 		leaves bool          // the client must leave its server
 	}{
 		{name: "the leader answers", others: inTurn(follower, leader), leaves: true},
-		{name: "one that stands alone answers", others: inTurn("", "Zxid: 0x7\nMode: standalone\n"), leaves: true},
-		{name: "the leader is silent", others: inTurn(follower, "")},
+		{name: "one that stands alone answers", others: inTurn(silent, standalone), leaves: true},
+		{name: "the leader is silent", others: inTurn(follower, silent)},
 		{name: "followers see no change", others: inTurn(follower)},
 		{name: "followers go on", others: counting("Zxid: %#x\nMode: follower\n"), leaves: true},
 		{name: "observers go on", others: counting("Zxid: %#x\nMode: observer\n"), leaves: true},
-		{name: "there is no quorum", others: inTurn("This ZooKeeper instance is not currently serving requests\n")},
-		{name: "they do not say", leaves: true,
-			others: inTurn("", "srvr is not executed because it is not in the whitelist.\n")},
-		{name: "nobody answers", others: inTurn("")},
+		{name: "there is no quorum", others: inTurn(noQuorum)},
+		{name: "they do not say", others: inTurn(silent, doesNotSay), leaves: true},
+		{name: "nobody answers", others: inTurn(silent)},
 		{name: "the server goes on, too", others: inTurn(leader), goesOn: true},
 		{name: "there is one server, of a host provider of the caller's"},
 	} {
@@ -265,7 +268,7 @@ func TestASilentServerIsLeftOnlyIfThatHelps(t *testing.T) {
 // inTurn returns one of some texts after the other, and begins again behind the last.
 func inTurn(texts ...string) func() string {
 	var n atomic.Int32
-	return func() string { return texts[int(n.Add(1))%len(texts)] }
+	return func() string { return texts[int(n.Add(1)-1)%len(texts)] }
 }
 
 // counting returns a text that has another number each time.
@@ -399,7 +402,7 @@ func TestServersThatHaveAllBeenTriedAreTriedAgainSoon(t *testing.T) {
 			time.Sleep(d)
 			line.Down.Store(false)
 		}
-		outage(again * 5 / 2)
+		outage(again * 5 / 2) // two tries have failed, and the next comes half a pause later
 		require.InDelta(t, again/2, timeUntilBack(), float64(2*poll))
 		time.Sleep(time.Second)
 		outage(0)

@@ -27,8 +27,7 @@ var lookupHost = func(ctx context.Context, host string) ([]string, error) {
 	return net.DefaultResolver.LookupHost(ctx, host)
 }
 
-// hosts is a zk.HostProvider that looks its names up again: the package's own
-// does so once, and needs an answer for every name.
+// hosts is a zk.HostProvider that looks its names up again. Package zk's own does so once, and all names must exist.
 //
 // The client holds a mutex while Next runs, and any request that fails may need
 // it. So Next never waits for a look-up: the answer is used when it is there.
@@ -41,7 +40,7 @@ type hosts struct {
 	names     []*serverName
 	addresses []string // in the order in which they are tried, from next on
 	next      int
-	tried     int  // addresses that were tried since the last session, with that of the session
+	tried     int  // addresses that were tried since a session was lost; the one that had it counts
 	connected bool // a session has begun since the last call of Next
 }
 
@@ -68,7 +67,7 @@ func (h *hosts) Init(servers []string) error {
 		}
 		h.names = append(h.names, n)
 	}
-	h.arrangeLocked() // not locked: the client has not begun
+	h.arrangeLocked() // not locked: no other goroutine has h yet
 
 	for {
 		h.mu.Lock()
@@ -110,7 +109,7 @@ func (h *hosts) awaitLookUps(pending int, done <-chan struct{}) error {
 func splitServer(server string) (host, port string, err error) {
 	if scheme, rest, ok := strings.Cut(server, "://"); ok {
 		servers := strings.FieldsFunc(rest, func(r rune) bool { return r == ',' || r == '/' })
-		first := strings.Join(servers[:min(1, len(servers))], "") // or nothing, if there is none
+		first := append(servers, "")[0] // nothing if there is none
 		return "", "", fmt.Errorf("%q is not host:port: leave out %s:// and what follows a slash, "+
 			"and give each server as a string of its own, such as %q", server, scheme, first)
 	}
@@ -137,7 +136,6 @@ func splitServer(server string) (host, port string, err error) {
 	return host, port, err
 }
 
-// noneExists returns an error if none of the names exists.
 func (h *hosts) noneExists() (all error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -171,7 +169,6 @@ func (h *hosts) hostOf(address string) string {
 	return host
 }
 
-// Len returns the number of addresses.
 func (h *hosts) Len() int { return len(h.all()) }
 
 func (h *hosts) all() []string {
@@ -180,8 +177,7 @@ func (h *hosts) all() []string {
 	return slices.Clone(h.addresses)
 }
 
-// Next returns the next address. It begins a look-up when a connection has been
-// lost, and when all addresses have been tried: then retryStart is true.
+// Next returns the next address. retryStart: all have been tried. Then, and after a session, it begins a look-up.
 func (h *hosts) Next() (server string, retryStart bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -205,9 +201,9 @@ func (h *hosts) Connected() {
 	h.tried, h.connected = 1, true
 }
 
-// startLookUpsLocked begins to look up the names that are not being looked up. done receives a value for each.
+// startLookUpsLocked begins to look up the names that are not being looked up. At the end of each, done gets a value.
 func (h *hosts) startLookUpsLocked() (pending int, done <-chan struct{}) {
-	ended := make(chan struct{}, len(h.names))
+	oneDone := make(chan struct{}, len(h.names))
 	for _, n := range h.names {
 		if _, err := netip.ParseAddr(n.host); err == nil || n.busy {
 			continue
@@ -217,10 +213,10 @@ func (h *hosts) startLookUpsLocked() (pending int, done <-chan struct{}) {
 		h.client.lookedUp(n.server, errLookingUp)
 		go func() {
 			h.lookUp(n)
-			ended <- struct{}{}
+			oneDone <- struct{}{}
 		}()
 	}
-	return pending, ended
+	return pending, oneDone
 }
 
 // lookUp looks up a name, and notes its addresses. It logs a name that has never had one, once.
@@ -248,23 +244,20 @@ func (h *hosts) lookUp(n *serverName) {
 	}
 }
 
-// arrangeLocked puts new addresses before those that are known already: if the
-// servers have moved, the known ones are dead.
+// arrangeLocked puts new addresses before the known ones, which are dead if the servers have moved.
 func (h *hosts) arrangeLocked() {
-	var fresh, still []string // of the names' addresses: those that are new, and those that were known
 	known := slices.Concat(h.addresses[h.next:], h.addresses[:h.next])
+	var current, fresh []string // the names' addresses, and those of them that are not known yet
 	for _, n := range h.names {
-		for _, address := range n.addresses {
-			switch {
-			case slices.Contains(known, address):
-				still = append(still, address)
-			case !slices.Contains(fresh, address):
-				fresh = append(fresh, address)
-			}
+		current = append(current, n.addresses...)
+	}
+	for _, address := range current {
+		if !slices.Contains(known, address) && !slices.Contains(fresh, address) {
+			fresh = append(fresh, address)
 		}
 	}
 
-	kept := slices.DeleteFunc(known, func(address string) bool { return !slices.Contains(still, address) })
+	kept := slices.DeleteFunc(known, func(address string) bool { return !slices.Contains(current, address) })
 	rand.Shuffle(len(fresh), func(i, j int) { fresh[i], fresh[j] = fresh[j], fresh[i] })
 	h.addresses, h.next = append(fresh, kept...), 0
 	h.tried = min(h.tried, len(kept))

@@ -168,8 +168,7 @@ func TestANameIsLookedUpOnceAtATime(t *testing.T) {
 	})
 }
 
-// A client finds servers that have moved, as pods of Kubernetes do, after Connect's ctx has ended. Old addresses are
-// dead.
+// A client finds servers that have moved, as pods of Kubernetes do, after Connect's ctx has ended.
 func TestServersThatHaveMovedAreFound(t *testing.T) {
 	for name, servers := range map[string][]string{
 		"one name, one address":                       {"zk0:2181"},
@@ -204,7 +203,7 @@ func TestServersThatHaveMovedAreFound(t *testing.T) {
 				srv.Cut(session)
 				untilDone(t, func() error { _, _, err := conn.Get("/"); return err })
 				require.Equal(t, session, conn.SessionID())
-				const pause, oldAddress, polls = time.Second, time.Second, 50 * time.Millisecond
+				const oldAddress, pause, polls = time.Second, time.Second, 50 * time.Millisecond // a dead one is tried first
 				require.LessOrEqual(t, time.Since(cut), pause+oldAddress+againWatches+polls)
 			}
 		})
@@ -219,12 +218,12 @@ func TestNewAddressesAreTriedFirstAndTheKnownOnesInTurn(t *testing.T) {
 		require.NoError(t, h.Init([]string{"zk:1"}))
 		next := func() string { server, _ := h.Next(); return server }
 		order := []string{next(), next(), next()}
-		require.Equal(t, order[0], next())
+		require.Equal(t, order[0], next()) // a new round, which begins a look-up
 		h.Connected()
-		synctest.Wait() // the look-up of a new round ends
+		synctest.Wait() // the look-up ends, and has found nothing new
 		now = []string{"192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4"}
-		require.Equal(t, order[1], next())
-		synctest.Wait() // the look-up ends
+		require.Equal(t, order[1], next()) // the connection is lost, which begins a look-up
+		synctest.Wait()                    // it ends, and has found the fourth
 		require.Equal(t, []string{"192.0.2.4:1", order[2], order[0], order[1]}, []string{next(), next(), next(), next()})
 	})
 }
@@ -270,11 +269,11 @@ func TestNamesAreLookedUpOnceInARound(t *testing.T) {
 			return srv.Dial(network, address, timeout)
 		}))
 		require.EqualValues(t, 1, lookUps.Load())
-		refuse.Store(2 + 3 + 3) // the other two addresses, then twice all three, and one of the last round serves
+		refuse.Store(2 + 3 + 3) // the other two addresses, and two rounds of all three; in the third round one serves
 		srv.Cut(conn.SessionID())
 		time.Sleep(10 * time.Second)
 		require.Equal(t, zk.StateHasSession, conn.State())
-		require.EqualValues(t, 1+1+3, lookUps.Load()) // the first, one when the search begins, and one for each round
+		require.EqualValues(t, 1+1+3, lookUps.Load()) // Connect's, one when the search begins, and one for each round
 	})
 }
 
@@ -306,7 +305,7 @@ func TestPatienceIsDividedByAddressesAndNotByNames(t *testing.T) {
 			return []string{"192.0.2.1", "192.0.2.2", "192.0.2.3"}, nil
 		})
 		began := time.Now()
-		open(t, []string{"zk:2181"}, zk.WithDialer(muteThenDial(2, srv.Dial, "")))
+		open(t, []string{"zk:2181"}, zk.WithDialer(muteThenDial(2, srv.Dial, saysNothing)))
 		const first = sessionTimeout / 3 / 3
 		require.Equal(t, first+first*3/2, time.Since(began)) // the second address gets one and a half times as long
 	})

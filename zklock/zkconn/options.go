@@ -13,11 +13,9 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// An Option changes how Connect opens a client. Connect returns an error at once
-// if an option has been given something that cannot work.
+// An Option changes how Connect opens a client. With one that cannot work, Connect returns an error at once.
 type Option func(*settings) error
 
-// settings is what the options have set.
 type settings struct {
 	logger *slog.Logger
 	tls    *tls.Config
@@ -30,10 +28,9 @@ type credential struct {
 	secret []byte
 }
 
-// WithLogger has the client log to logger, which must not block: a warning for each connection that
-// fails or breaks, for a session that has expired, for a server whose name has had no address yet,
-// and for a client that was closed while a lock still used it; and an information for each
-// connection that has a session. Without this option nothing is logged.
+// WithLogger has the client log to logger, which must not block: a warning for each connection that fails or breaks,
+// for a session that has expired, for a server whose name has had no address yet, and for a client that was closed
+// while a lock used it; and an information for each connection that has a session. By default nothing is logged.
 func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) error {
 		if logger == nil {
@@ -44,8 +41,7 @@ func WithLogger(logger *slog.Logger) Option {
 	}
 }
 
-// WithTLS has the client speak TLS to every server. The configuration is copied;
-// &tls.Config{} trusts the roots of the system.
+// WithTLS has the client speak TLS to every server. config is copied; &tls.Config{} trusts the roots of the system.
 //
 // A server's certificate must be valid for its host as the caller of Connect gave it, although the client dials an
 // address; the host is also sent as the server's name (SNI). If two names have the same address, the first of them
@@ -63,9 +59,8 @@ func WithTLS(config *tls.Config) Option {
 	}
 }
 
-// LoadTLS returns a configuration for WithTLS from files in PEM: the certificates by which
-// servers are trusted, and the client's certificate with its key, which may be in the same
-// file. Without ca the roots of the system are trusted, without cert the client has none.
+// LoadTLS returns a configuration for WithTLS from files in PEM: the certificates by which servers are trusted, and the
+// client's certificate with its key, which may be in one file. Without ca the roots of the system are trusted.
 func LoadTLS(ca, cert, key string) (*tls.Config, error) {
 	config := new(tls.Config)
 	if ca != "" {
@@ -90,8 +85,7 @@ func LoadTLS(ca, cert, key string) (*tls.Config, error) {
 
 // WithAuth has the client prove an identity to each server before its first request, as in WithAuth("digest",
 // "user:password"). If a server refuses it, Connect returns an error that wraps zk.ErrAuthFailed. With several of these
-// options the session has all of the identities. The credential crosses the network readable by everybody unless there
-// is TLS.
+// options the session has all of the identities. Without TLS everybody can read the credential on the network.
 func WithAuth[C ~string | ~[]byte](scheme string, secret C) Option {
 	c := credential{scheme, []byte(secret)}
 	return func(s *settings) error {
@@ -108,8 +102,8 @@ func WithAuth[C ~string | ~[]byte](scheme string, secret C) Option {
 	}
 }
 
-// WithDialer has the client make its connections with dial, which is given an address, and not a name. It is called
-// under no mutex, and its connections are closed under none.
+// WithDialer has the client connect with dial, which is given an address, not a name. dial, and Close of a connection,
+// may block: no mutex is held meanwhile.
 func WithDialer(dial zk.Dialer) Option {
 	return func(s *settings) error {
 		if dial == nil {
@@ -120,9 +114,8 @@ func WithDialer(dial zk.Dialer) Option {
 	}
 }
 
-// WithZK passes on options of package zk: zk.WithEventCallback, which is given all
-// events; zk.WithMaxBufferSize and zk.WithMaxConnBufferSize; and zk.WithHostProvider,
-// which then looks up the names itself. For the others there is an option here.
+// WithZK passes on options of package zk: zk.WithEventCallback, which is given all events; the buffer sizes; and
+// zk.WithHostProvider, which then looks up the names itself. For the others there is an option here.
 func WithZK(options ...func(*zk.Conn)) Option {
 	return func(s *settings) error {
 		for _, option := range options {
