@@ -118,8 +118,8 @@ func newChaos(t *testing.T, seed uint64, config clientConfig, addresses [process
 			}
 		}
 	}
-	round := time.Since(began) // of a round without faults, on this machine
-	c.patience = leeway + 3*round
+	const slowly = 3 // times as slow as without faults the last round may be
+	c.patience = leeway + slowly*time.Since(began)
 	return c
 }
 
@@ -248,12 +248,6 @@ func (c *chaos) clientFault(rng *rand.Rand) fault {
 	}
 }
 
-// check fails the test unless
-//   - no two leases of a path are valid at once, each by its own Lost;
-//   - of two leases of a path, the later one has the higher token;
-//   - the register has counted each write exactly once, and none with a token lower than one before it;
-//   - after the last fault every contender got both locks, within what this machine needs for that, and some minutes;
-//   - nothing is left.
 func (c *chaos) check() {
 	problems := c.problems()
 	if len(problems) == 0 && !c.Failed() {
@@ -265,7 +259,12 @@ func (c *chaos) check() {
 	c.Errorf("%d problems with seed %d; %s", len(problems), c.seed, c.writeHistory())
 }
 
-// problems returns what does not hold.
+// problems returns what does not hold of these:
+//   - after the last fault every contender gets both locks, within what this machine needs for that, and some minutes;
+//   - no two leases of a path are valid at once, each by its own Lost;
+//   - of two leases of a path, the later one has the higher token;
+//   - the register has counted each write exactly once, and none with a token lower than one before it;
+//   - nothing is left.
 func (c *chaos) problems() (problems []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -286,7 +285,6 @@ func (c *chaos) problems() (problems []string) {
 	return problems
 }
 
-// counts returns how many records there are of each kind.
 func (c *chaos) counts() map[string]int {
 	counts := make(map[string]int)
 	for _, r := range c.records {
@@ -311,23 +309,24 @@ func judgeLeases(leases []record, problem func(string, ...any)) {
 	if !slices.ContainsFunc(leases, func(r record) bool { return !r.Calm }) {
 		problem("there is no lease between the first fault and the last: this run shows nothing")
 	}
-	var last, lastOpen, lastCalled record // of the leases so far: the last; those whose Open and Call are the latest
+	// A lease has four instants: Call, Begin, Open and End. It was valid from Begin to Open, when Lost was last seen open.
+	var last, openLast, calledLast record // of the leases so far: the last; those whose Open and Call are the latest
 	for _, lease := range leases {
 		switch {
 		case last.Token == lease.Token:
 			problem("two leases with one token: %+v and %+v", last, lease)
-		case lease.Begin <= lastOpen.Open:
+		case lease.Begin <= openLast.Open:
 			problem("two hold the lock at once, or a token does not grow, for %v: %+v and %+v",
-				time.Duration(min(lastOpen.Open, lease.Open)-lease.Begin), lastOpen, lease)
-		case lease.Begin < lastCalled.Call:
-			problem("a token does not grow: %+v, and later %+v", lease, lastCalled)
+				time.Duration(min(openLast.Open, lease.Open)-lease.Begin), openLast, lease)
+		case lease.Begin < calledLast.Call:
+			problem("a token does not grow: %+v, and later %+v", lease, calledLast)
 		}
 		last = lease
-		if lease.Open >= lastOpen.Open {
-			lastOpen = lease
+		if lease.Open >= openLast.Open {
+			openLast = lease
 		}
-		if lease.Call >= lastCalled.Call {
-			lastCalled = lease
+		if lease.Call >= calledLast.Call {
+			calledLast = lease
 		}
 	}
 }
@@ -457,7 +456,7 @@ func requireFirst(t *testing.T, want string, judge func(problem func(format stri
 	require.Contains(t, problems[0], want)
 }
 
-// The checks find what is wrong with histories that are made up, and nothing in good ones.
+// The judges find what is wrong with histories that are made up, and nothing in good ones.
 func TestTheChecksFindWhatIsWrong(t *testing.T) {
 	lease := func(token, call, begin, open, end int64) record { // the fields of a record, in its order
 		return record{Kind: "lease", Owner: fmt.Sprintf("contender %d", token), Token: token, Call: call, Begin: begin, Open: open, End: end}
@@ -484,7 +483,8 @@ func TestTheChecksFindWhatIsWrong(t *testing.T) {
 		})
 	}
 
-	const notExcused = 80
+	// A lease is valid until its Open, unless its session was ended from outside before: an expiry ends it at from.
+	const whole = 80 // the lease's Open before it is excused
 	for _, c := range []struct {
 		what   string
 		expiry expiry
@@ -492,17 +492,17 @@ func TestTheChecksFindWhatIsWrong(t *testing.T) {
 	}{
 		{what: "its node was made before the end", expiry: expiry{from: 40, to: 60, zxid: 8}, open: 40},
 		{what: "it began after the end was answered", expiry: expiry{from: 40, to: 41, zxid: 8}, open: 40},
-		{what: "its node was made after the end", expiry: expiry{from: 40, to: 60, zxid: 7}, open: notExcused},
-		{what: "it was over before the end", expiry: expiry{from: 91, to: 99, zxid: 8}, open: notExcused},
+		{what: "its node was made after the end", expiry: expiry{from: 40, to: 60, zxid: 7}, open: whole},
+		{what: "it was over before the end", expiry: expiry{from: 91, to: 99, zxid: 8}, open: whole},
 		{what: "the end is not answered yet", expiry: expiry{from: 40, to: math.MaxInt64}, open: 40},
-		{what: "the answer was lost, and it began later", expiry: expiry{from: 40, to: 49}, open: notExcused},
+		{what: "the answer was lost, and it began later", expiry: expiry{from: 40, to: 49}, open: whole},
 	} {
 		t.Run("excuse: "+c.what, func(t *testing.T) {
-			const zxid = 7 // of its node
-			r := lease(zxid<<10|3, 10, 50, notExcused, 90)
+			const zxid, handedOn = 7, 3 // of its node, and how many times the lock was handed on
+			r := lease(zxid<<passBits|handedOn, 10, 50, whole, 90)
 			r.excuse([]*expiry{&c.expiry})
 			require.Equal(t, c.open, r.Open)
-			require.Equal(t, c.open != notExcused, r.How != "")
+			require.Equal(t, c.open != whole, r.How != "")
 		})
 	}
 
@@ -534,7 +534,7 @@ func TestTheChecksFindWhatIsWrong(t *testing.T) {
 	}
 }
 
-// What check says holds for three processes with 17 contenders each on two paths that are cut off and paused, for
+// What problems says holds for three processes with 17 contenders each on two paths that are cut off and paused, for
 // shorter and longer than their sessions. The ZooKeeper has no faults. Half of the sessions are of ordinary clients.
 func TestChaosOfClients(t *testing.T) {
 	t.Parallel()

@@ -50,12 +50,12 @@ type record struct {
 	Kind  string `json:"kind"` // lease, write, problem, first round, session over, expired or not expired
 	Path  string `json:"path,omitempty"`
 	Owner string `json:"owner,omitempty"`
-	Token int64  `json:"token,omitempty"`
+	Token int64  `json:"token,omitempty"` // of a lease or a write
 
 	// Of a lease.
 	Call   int64 `json:"call,omitempty"`   // when Lock was called
 	Begin  int64 `json:"begin,omitempty"`  // when it had returned
-	Open   int64 `json:"open,omitempty"`   // when Lost was last seen open; never, if it is before Begin
+	Open   int64 `json:"open,omitempty"`   // when Lost was last seen open; before Begin if it never was
 	End    int64 `json:"end,omitempty"`    // when the lease had ended
 	Calm   bool  `json:"calm,omitempty"`   // it was before the first fault, or after the last
 	Cached bool  `json:"cached,omitempty"` // the node was cached just before Lock was called, or TryLock
@@ -91,8 +91,11 @@ type clientSession struct {
 }
 
 // An expiry is the end of a session that this process has asked the server for: after from and before to. If its zxid
-// is not known it is 0, and to is so late that each lease of the session has begun.
+// is not known it is 0, and to is later than the end can be: a lease that begins after to is of the next session.
 type expiry struct{ from, to, zxid int64 }
+
+// passBits are the low bits of a token: how many times the lock was handed on. The others are its node's czxid.
+const passBits = 10
 
 // A process is a client process.
 type process struct {
@@ -232,7 +235,7 @@ func (p *process) expire(s *clientSession) {
 	defer s.mu.Unlock()
 	end.zxid, end.to = zxid, now()
 	if err != nil {
-		end.to += int64(time.Minute) // the request may be on its way to a server
+		end.to += int64(time.Minute) // the request may yet reach a server
 		p.log(record{Kind: "not expired", How: err.Error()})
 		return
 	}
@@ -245,9 +248,12 @@ func (p *process) expire(s *clientSession) {
 // excuse notes that the session of a lease was ended from outside: it lets the lease end then. The lock cannot know
 // that before Lost closes. A lease may even begin later, after a late event, if the client's server is behind.
 func (r *record) excuse(expired []*expiry) {
-	how, zxid := r.How, r.Token>>10 // of the lease's node
+	how, czxid := r.How, r.Token>>passBits
 	for _, end := range expired {
-		isOfSession := zxid < end.zxid || end.zxid == 0 && r.Begin <= end.to
+		isOfSession := czxid < end.zxid // its node was made before the end
+		if end.zxid == 0 {
+			isOfSession = r.Begin <= end.to
+		}
 		if isOfSession && end.from <= r.End {
 			r.How = how + ", its session was ended from outside"
 			r.Open = min(r.Open, end.from)
@@ -331,7 +337,8 @@ func (c *contender) lockAtRandom() {
 	}
 }
 
-// isTurn reports whether most locks are those of session i now.
+// isTurn reports whether it is the turn of session i, in which the contenders of all others sleep. Each session of all
+// processes has a turn of 2 s after the other.
 func (p *process) isTurn(i int) bool {
 	turn := int(now() / int64(2*time.Second) % int64(processes*len(p.sessions)))
 	return turn == p.Process*len(p.sessions)+i

@@ -38,16 +38,16 @@ var (
 
 const cutHolders = 4 // how many paths have a holder and a contender that waits
 
-// A link is a direction between two nodes of an ensemble, by index. If it is cut, deaf receives nothing from to.
-type link struct{ deaf, to int }
+// A link is a direction between two nodes of an ensemble, by index. If it is cut, deaf receives nothing from the other.
+type link struct{ deaf, from int }
 
-func bothWays(a, b int) []link { return []link{{deaf: a, to: b}, {deaf: b, to: a}} }
+func bothWays(a, b int) []link { return []link{{deaf: a, from: b}, {deaf: b, from: a}} }
 
 // cutLinks returns a function that cuts some links.
 func cutLinks(nodes []*docker.Node, links ...link) func(context.Context) error {
 	return func(ctx context.Context) (err error) {
 		for _, l := range links {
-			err = errors.Join(err, nodes[l.deaf].Deafen(ctx, nodes[l.to]))
+			err = errors.Join(err, nodes[l.deaf].Deafen(ctx, nodes[l.from]))
 		}
 		return err
 	}
@@ -65,17 +65,16 @@ func TestCut(t *testing.T) {
 		then              func(t *testing.T, n []*docker.Node) // may be nil
 	}{
 		{name: "a follower from its leader", holder: first, contender: second, links: bothWays(first, leader)},
-		{name: "a follower receives nothing from its leader", holder: first, contender: leader, links: []link{{deaf: first, to: leader}}},
-		{name: "a leader receives nothing from its follower", holder: first, contender: second, links: []link{{deaf: leader, to: first}}},
+		{name: "a follower receives nothing from its leader", holder: first, contender: leader, links: []link{{deaf: first, from: leader}}},
+		{name: "a leader receives nothing from its follower", holder: first, contender: second, links: []link{{deaf: leader, from: first}}},
 		{name: "the leader from both followers", holder: leader, contender: first,
 			links: append(bothWays(first, leader), bothWays(second, leader)...)},
-		// The leader handles a write before an earlier answer of the follower has reached it, and the
-		// client gets the answer to the write when nothing of the follower reaches the leader any
-		// more. So the lock's proof must not send its two requests in the other order.
+		// The leader handles a write before an earlier answer of the follower has reached it, and the client gets the answer
+		// to the write when nothing of the follower reaches the leader any more. So a proof must not begin with its write.
 		{name: "the leader's packets reach a follower late, and the follower's none", holder: first, contender: second,
 			then: func(t *testing.T, n []*docker.Node) {
 				require.NoError(t, n[first].DeafenToData(t.Context(), n[leader]))
-				time.Sleep(sessionTimeout * 34 / 100) // a proof is begun each third of it
+				time.Sleep(sessionTimeout/3 + sessionTimeout/100) // until the next proof has begun
 				require.NoError(t, n[leader].DeafenToData(t.Context(), n[first]))
 				require.NoError(t, n[first].Heal(t.Context()))
 			}},
@@ -112,7 +111,7 @@ func TestCut(t *testing.T) {
 // A pair is a holder and the contender that waits for it.
 type pair struct {
 	path   string
-	conns  []*zk.Conn
+	conns  []*zk.Conn // the holder's and the contender's
 	stop   context.CancelFunc
 	queue  *zklock.Mutex // the holder's
 	holder *zklock.Lease
@@ -143,13 +142,16 @@ func newPairs(t *testing.T, holders, contenders *docker.Node, ordinary bool) (pa
 // newPair returns a pair whose holder has the lock, and whose contender has called Lock.
 func newPair(t *testing.T, holders, contenders *docker.Node, ordinary bool) *pair {
 	p := &pair{path: "/cut-" + crand.Text(), lost: make(chan struct{}), entered: make(chan struct{})}
+	for _, n := range []*docker.Node{holders, contenders} {
+		p.conns = append(p.conns, openAny(t, []string{n.Addr()}, sessionTimeout, ordinary))
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), leeway)
 	p.stop = cancel
 	options := []zklock.Option{zklock.WithSessionTimeout(sessionTimeout)}
 	if *cutCaching {
 		options = append(options, zklock.WithCaching(time.Minute))
 	}
-	p.queue = testenv.Must(zklock.New(p.connect(t, holders, ordinary), p.path, options...))(t)
+	p.queue = testenv.Must(zklock.New(p.conns[0], p.path, options...))(t)
 	var err error
 	p.holder, err = insist(ctx, p.queue, "holder")
 	for err == nil && *cutCaching && p.queue.Stats().HandedOn == 0 { // until a node was cached
@@ -162,7 +164,7 @@ func newPair(t *testing.T, holders, contenders *docker.Node, ordinary bool) *pai
 		<-p.holder.Lost()
 		p.lostAt = time.Now()
 	}()
-	c := testenv.Must(zklock.New(p.connect(t, contenders, ordinary), p.path, zklock.WithSessionTimeout(sessionTimeout)))(t)
+	c := testenv.Must(zklock.New(p.conns[1], p.path, zklock.WithSessionTimeout(sessionTimeout)))(t)
 	go func() {
 		defer close(p.entered)
 		p.next, p.err = insist(ctx, c, "contender")
@@ -198,13 +200,6 @@ func insist(ctx context.Context, m *zklock.Mutex, owner string) (*zklock.Lease, 
 	}
 }
 
-// connect opens a client of one server, an ordinary one or zkconn.Connect's.
-func (p *pair) connect(t *testing.T, n *docker.Node, ordinary bool) *zk.Conn {
-	conn := openAny(t, []string{n.Addr()}, sessionTimeout, ordinary)
-	p.conns = append(p.conns, conn)
-	return conn
-}
-
 // awaitHandOver waits until the holder has lost the lock, after its server was cut off, and the contender has got it.
 func (p *pair) awaitHandOver(t *testing.T, began time.Time) {
 	select {
@@ -232,7 +227,7 @@ func (p *pair) close(t *testing.T) {
 	}
 }
 
-// What check says holds for three processes with 17 contenders each, on two paths, with faults of servers and clients.
+// No two hold a lock at once, and all else that problems says, with faults of the servers and of their clients.
 func TestChaos(t *testing.T) {
 	seed := cmp.Or(*chaosSeed, rand.Uint64())
 	for _, ordinary := range []bool{false, true} {
@@ -276,19 +271,16 @@ func (c *serverChaos) spread() {
 // serverFault breaks the leader or a follower, one at a time.
 func (c *serverChaos) serverFault(rng *rand.Rand) fault {
 	nodes := c.zoo.Nodes()
-	hit := rng.IntN(len(nodes))    // the victim, unless there is a leader
-	peer := (hit + 1) % len(nodes) // another node
-	role := ""
-	if leader, err := c.zoo.Leader(c.Context()); err == nil {
-		hit, peer, role = slices.Index(nodes, leader), rng.IntN(2), "the leader, "
-		if peer >= hit {
-			peer++
-		}
-		if rng.IntN(3) > 0 { // in two of three cases it is a follower, and the leader is the other node
-			hit, peer, role = peer, hit, "a follower, "
-		}
+	hit, role := rng.IntN(len(nodes)), ""
+	leader, err := c.zoo.Leader(c.Context())
+	if err == nil {
+		hit, role = slices.Index(nodes, leader), "the leader, "
 	}
-	third := 0 + 1 + 2 - hit - peer // the node that is neither
+	peer := (hit + 1 + rng.IntN(2)) % len(nodes)
+	if err == nil && rng.IntN(3) > 0 { // in two of three cases a follower is hit, and the leader is its peer
+		hit, peer, role = peer, hit, "a follower, "
+	}
+	third := 3 - hit - peer // of the indices 0, 1 and 2 the one that is left
 	victim, name, other := nodes[hit], role+nodes[hit].String(), nodes[peer].String()
 
 	secondsBetween := func(from, to int64) time.Duration { return time.Duration(from*1e9 + rng.Int64N((to-from)*1e9)) }
@@ -307,8 +299,8 @@ func (c *serverChaos) serverFault(rng *rand.Rand) fault {
 		{name: "pause of " + name, begin: victim.Pause, end: victim.Unpause, lasts: secondsBetween(1, 12)},
 		{name: name + " receives nothing from its clients", begin: victim.DeafenToClients, end: victim.Heal, lasts: secondsBetween(2, 9)},
 		{name: "the clients receive nothing from " + name, begin: victim.MuteToClients, end: victim.Heal, lasts: secondsBetween(2, 9)},
-		cut(name+" receives nothing from "+other, link{deaf: hit, to: peer}),
-		cut(other+" receives nothing from "+name, link{deaf: peer, to: hit}),
+		cut(name+" receives nothing from "+other, link{deaf: hit, from: peer}),
+		cut(other+" receives nothing from "+name, link{deaf: peer, from: hit}),
 		cut(name+" and both others are cut", append(bothWays(hit, peer), bothWays(hit, third)...)...),
 		isolated, isolated, // twice as likely
 	}

@@ -74,7 +74,7 @@ func countLost(leases []*zklock.Lease) (lost int) {
 }
 
 // No lease is lost if the only server, the leader of three, or a follower stops for a while. A lease outlasts 13/24 of
-// the session timeout, which is two seconds more than the longest pause, for a busy machine.
+// the session timeout, an eighth of it (2 s) more than the longest pause. A run on a busy machine may be repeated.
 func TestPausesOfProcesses(t *testing.T) {
 	testenv.Long(t, whyLong)
 	const session, n = 16 * time.Second, 30
