@@ -14,12 +14,10 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// The assertions of a case say in both languages what has happened and what to do; below comes what else was found. Where
-// the case has failed is a part of the Failure, so none of them calls Helper.
+// The assertions of a case say in both languages what has happened and what to do; below comes what else was found.
+// Where the case has failed is a part of the Failure, so none of them calls Helper.
 
-func (c *Case) Failf(format string, args ...any) {
-	c.failed("", i18n.Textf(format, args...))
-}
+func (c *Case) Failf(format string, args ...any) { c.failed("", i18n.Textf(format, args...)) }
 
 func (c *Case) NoError(err error, format string, args ...any) {
 	if err != nil {
@@ -27,9 +25,7 @@ func (c *Case) NoError(err error, format string, args ...any) {
 	}
 }
 
-func (c *Case) HasError(err error, format string, args ...any) {
-	c.True(err != nil, format, args...)
-}
+func (c *Case) HasError(err error, format string, args ...any) { c.True(err != nil, format, args...) }
 
 func (c *Case) ErrorIs(err, wanted error, format string, args ...any) {
 	if !errors.Is(err, wanted) {
@@ -62,9 +58,7 @@ func (c *Case) True(is bool, format string, args ...any) {
 	}
 }
 
-func (c *Case) False(is bool, format string, args ...any) {
-	c.True(!is, format, args...)
-}
+func (c *Case) False(is bool, format string, args ...any) { c.True(!is, format, args...) }
 
 func (c *Case) Equal(want, got any, format string, args ...any) {
 	if !assert.ObjectsAreEqualValues(want, got) {
@@ -78,9 +72,7 @@ func (c *Case) Len(list any, n int, format string, args ...any) {
 	}
 }
 
-func (c *Case) Empty(list any, format string, args ...any) {
-	c.Len(list, 0, format, args...)
-}
+func (c *Case) Empty(list any, format string, args ...any) { c.Len(list, 0, format, args...) }
 
 func (c *Case) NotEmpty(list any, format string, args ...any) {
 	c.True(reflect.ValueOf(list).Len() > 0, format, args...)
@@ -95,7 +87,7 @@ func (c *Case) Has(list, some []string, format string, args ...any) {
 	}
 }
 
-// failed keeps a message, with what was found below it, for the process that has asked, and ends the case.
+// failed keeps a message for the process that has asked for the case, with found on the next line, and ends the case.
 func (c *Case) failed(found, message i18n.Text) {
 	if found.String() != "" {
 		message = i18n.Join([]i18n.Text{message, found}, "\n    ")

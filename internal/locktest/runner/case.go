@@ -13,7 +13,8 @@ import (
 )
 
 // A Case is a case in the process that runs it. What it says of a failure goes to the process that has asked for it, by
-// way of self, the watchdog. In a process that nobody watches, self is nil, and a Case is a plain test.
+// way of self, the watchdog. In a process that nobody watches, self is nil, and a Case is a plain test: the watchdog's
+// methods that a Case calls do nothing then, and the others are called only if self is not nil.
 type Case struct {
 	*testing.T
 	Asked string // the name by which it was asked for
@@ -38,7 +39,7 @@ func (c *Case) Step() {
 	}
 }
 
-// Errorf, Fatalf and Skip keep the words for the process that has asked for the case.
+// Errorf keeps the words, like Fatalf and Skip below, for the process that has asked for the case.
 func (c *Case) Errorf(message string, args ...any) {
 	c.Helper()
 	f := fromTestify(fmt.Sprintf(message, args...))
@@ -58,7 +59,7 @@ func (c *Case) Skip(args ...any) {
 	c.T.Skip(args...)
 }
 
-// Fail fails the case, whose process ends here. Trace is the failed schedule's address in the lab, from the # on, or "".
+// Fail fails the case, whose process ends here. Trace is the lab's address of a failed schedule, from the # on, or "".
 func (c *Case) Fail(words i18n.Text, trace string) {
 	c.Helper()
 	if self == nil {
@@ -86,8 +87,8 @@ func (c *Case) Observe(srv *zkserver.Server) {
 	})
 }
 
-// Bound ends a case that takes more virtual time than that, for it waits without patience, and its
-// clients' pings keep time going. Call it in the bubble, and stop at the end of the case.
+// Bound ends a case that takes more virtual time than most: the lock waits for ever, and its client's pings keep time
+// going. Call it in the bubble, and stop at the end of the case.
 func (c *Case) Bound(most time.Duration) (stop func() bool) {
 	return time.AfterFunc(most, func() {
 		if self == nil {
@@ -109,12 +110,12 @@ func (c *Case) Does(what string) (done func()) {
 	}
 }
 
-// Left reports to the watchdog that the case is over, as far as its own function goes. If it has
-// failed the process ends here: what hangs would keep the bubble from ending.
+// Left reports to the watchdog that the case's own function has returned. If the case has failed, the process ends
+// here: what hangs would keep the bubble from ending.
 func (c *Case) Left() { self.caseReturned(c.Failed()) }
 
 // Over ends the process of a case that has passed and whose goroutines do not end.
-func (c *Case) Over() { self.caseEnded(true, isOver) }
+func (c *Case) Over() { self.caseEnded(true, processEnds) }
 
 // Again has the case run again, in a new process, in which About is this text. This run of it is over.
 func (c *Case) Again(about string) { self.change(func() { self.again = about }) }

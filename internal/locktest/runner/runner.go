@@ -37,7 +37,7 @@ type Judge struct {
 	start  func() (*worker, error)
 	worker *worker // nil: none runs
 	asked  int     // how many cases worker has been asked for
-	stuck  int     // cases in a row that did not end; after the first such case it is never less than 1
+	stuck  int     // cases in a row that did not end; never 0 after such a case, so that the watchdog stays stricter
 }
 
 // A request asks the worker for a case.
@@ -49,16 +49,16 @@ type request struct {
 
 // A report is a message of the worker on its case. The last one of a case has Ended set, unless the process has ended.
 type report struct {
-	Begun    bool
-	Left     bool      // the case has run without a failure; it has not been cleaned up
-	Failures []Failure // if there are any, the process ends
-	Skipped  string
-	Stuck    bool // the case does not end
-	Ended    bool
-	Over     bool   // the process ends with the case
-	OK       bool   // the case has not failed, if it has ended
-	Again    string // the case is to be asked again, by another process, with this in About
-	Trace    string // of a failure; see Case.Fail
+	Begun       bool
+	Returned    bool      // the case's own function has returned without a failure; the clean-up comes next
+	Failures    []Failure // if there are any, the process ends
+	Skipped     string
+	Stuck       bool // the case does not end
+	Ended       bool
+	Passed      bool   // if the case has Ended
+	ProcessEnds bool   // if the case has Ended
+	Again       string // the case is to be asked again, by another process, with this in About
+	Trace       string // of a failure; see Case.Fail
 }
 
 // A Failure is what a case says of itself when it fails.
@@ -112,9 +112,9 @@ var calls = struct {
 	n map[*testing.T]int
 }{n: make(map[*testing.T]int)}
 
-// New makes the judge of the cases that run carries out. In a worker it runs the cases that it is asked for, and ends
-// the process, or it returns nil if the worker is for another call of New in the same test. The test must therefore
-// come to this call again when it is called again.
+// New makes the judge of the cases that run carries out. A worker calls the test again, which must come to the same
+// call of New there: in that call the worker runs the cases that it is asked for, and ends its process. From other
+// calls in the same test New returns nil there.
 func New(t *testing.T, run func(c *Case)) *Judge {
 	t.Helper()
 	calls.Lock()
@@ -130,7 +130,8 @@ func New(t *testing.T, run func(c *Case)) *Judge {
 		return nil
 	}
 	j := &Judge{t: t, run: run, start: func() (*worker, error) {
-		return startWorker(t.Name(), suite, Launcher{Command: thisBinary, Started: func(*exec.Cmd) {}, Kill: kill})
+		return startWorker(t.Name(), suite, Launcher{Command: thisBinary, Started: func(*exec.Cmd) {},
+			Kill: func(cmd *exec.Cmd) { cmd.Process.Kill() }})
 	}}
 	// A real server is shared by the tests of a process, and coverage is counted in this one.
 	j.inside = *here || testing.CoverMode() != "" || testenv.Elsewhere()
@@ -166,8 +167,8 @@ func (j *Judge) Run(name string) {
 	})
 }
 
-// mostRuns is how many times a case is run at most. A case may ask to be run again, twice; and a process may end before it
-// begins the case.
+// mostRuns is how many times a case is run at most. A case may ask to be run again, twice; and a process may end before
+// it begins the case.
 const mostRuns = 5
 
 // Ask has a case run by the worker, a new one if need be, and returns how the case has ended.
@@ -189,21 +190,19 @@ func (j *Judge) Ask(name string) (v Verdict) {
 		if v.Failed() || v.again != "" || j.worker.ended {
 			j.Close()
 		}
-		if hasRun := begun || !v.Failed(); hasRun && v.again == "" {
-			j.countStuck(v.Stuck)
+
+		diedBefore := v.Failed() && !begun // the process, which says nothing of the case
+		if !diedBefore && v.again == "" {
 			break
 		}
 		r.About = cmp.Or(v.again, r.About)
 	}
-	return v
-}
-
-func (j *Judge) countStuck(isStuck bool) {
-	if isStuck {
-		j.stuck++
-	} else {
+	if !v.Stuck {
 		j.stuck = min(j.stuck, 1)
+	} else {
+		j.stuck++
 	}
+	return v
 }
 
 // casesOfWorker is how many cases a process runs at most: the memory that they leave in use adds up to a limit.
@@ -248,8 +247,6 @@ func thisBinary(args, env []string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-func kill(cmd *exec.Cmd) { cmd.Process.Kill() }
-
 func startWorker(test, suite string, launch Launcher) (*worker, error) {
 	var pattern []string
 	for element := range strings.SplitSeq(test, "/") {
@@ -280,13 +277,13 @@ func startWorker(test, suite string, launch Launcher) (*worker, error) {
 	return w, nil
 }
 
-// read turns the output of the process into reports.
-func (w *worker) read(out io.Reader, token string) {
+// read turns the output of the process into reports: the lines with this prefix.
+func (w *worker) read(out io.Reader, prefix string) {
 	defer close(w.reports)
 	lines := bufio.NewReaderSize(out, 1<<20) // bytes: no report is longer, and what is longer comes in parts
 	for {
 		line, err := lines.ReadSlice('\n')
-		if _, text, ok := bytes.Cut(line, []byte(token)); ok {
+		if _, text, ok := bytes.Cut(line, []byte(prefix)); ok {
 			var r report
 			if json.Unmarshal(text, &r) == nil {
 				w.reports <- r
@@ -308,7 +305,7 @@ func (w *worker) ask(r request) (v Verdict, begun bool) {
 	if err == nil {
 		_, err = w.in.Write(append(text, '\n'))
 	}
-	hasLeft := false // the case's own function has returned
+	hasReturned := false // the case's own function
 	silent := time.NewTimer(silence)
 	defer silent.Stop()
 	for isOpen := err == nil; isOpen; {
@@ -329,7 +326,7 @@ func (w *worker) ask(r request) (v Verdict, begun bool) {
 
 		silent.Reset(silence)
 		begun = begun || got.Begun
-		hasLeft = hasLeft || got.Left
+		hasReturned = hasReturned || got.Returned
 		if got.Ended || len(got.Failures) > 0 {
 			w.decide(&v, got)
 			return v, begun
@@ -339,14 +336,14 @@ func (w *worker) ask(r request) (v Verdict, begun bool) {
 	// The process has ended in the middle of the case.
 	w.close()
 	v.Printed = w.printed.take()
-	v.Words = whyDied(v.Printed, w.cmd.ProcessState, hasLeft)
+	v.Words = whyDied(v.Printed, w.cmd.ProcessState, hasReturned)
 	return v, begun
 }
 
 // decide fills in the verdict by the last report of a case.
 func (w *worker) decide(v *Verdict, last report) {
 	failed := len(last.Failures) > 0
-	if failed || !last.OK || last.Over {
+	if failed || !last.Passed || last.ProcessEnds {
 		w.close()
 	}
 	v.Printed = w.printed.take()
@@ -360,12 +357,12 @@ func (w *worker) decide(v *Verdict, last report) {
 		}
 		v.Words, v.Place = i18n.Join(words, "\n"), last.Failures[0].Place
 		v.Stuck, v.Trace = last.Stuck, last.Trace
-	case hasRace && (!last.OK || last.Over):
+	case hasRace && (!last.Passed || last.ProcessEnds):
 		v.Words = raced
-	case !last.OK:
+	case !last.Passed:
 		v.Words = "the case fails; see what it has printed"
 	}
-	if last.OK && !failed {
+	if last.Passed && !failed {
 		v.Skipped, v.again = last.Skipped, last.Again
 	}
 }

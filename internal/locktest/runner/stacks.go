@@ -163,17 +163,18 @@ func ownerOf(pc uintptr) owner {
 
 // whyStuck says where a lock spins or waits, in a case that does not end. isDoing: an operation of it is under way.
 func whyStuck(stacks string, isDoing bool) i18n.Text {
-	calling := func(inState func(state string) bool) (place string) { // of a goroutine that calls the lock
+	placeIn := func(inState func(state string) bool) (place string) { // of a goroutine that calls the lock
 		return placeOf(stacks, func(block string) bool {
 			state, _, _ := strings.Cut(block, "\n")
 			return strings.Contains(block, asideName) && inState(state)
 		})
 	}
-	busy := calling(func(state string) bool { return strings.Contains(state, "[run") }) // running, runnable
-	mutex := calling(func(state string) bool {
+	busy := placeIn(func(state string) bool { return strings.Contains(state, "[run") }) // running, runnable
+	mutex := placeIn(func(state string) bool {
 		return strings.Contains(state, "[sync.Mutex.Lock") || strings.Contains(state, "[sync.RWMutex.")
 	})
-	blocked := calling(func(state string) bool { return !strings.Contains(state, "(durable)") })
+	// Go calls a wait durable if only a goroutine of the same bubble can end it.
+	blocked := placeIn(func(state string) bool { return !strings.Contains(state, "(durable)") })
 
 	switch {
 	case busy != "":
@@ -220,11 +221,12 @@ func spins(state, _ string) bool {
 // mayGoOn reports whether a goroutine waits for something else than another goroutine: for a processor, the system, the
 // runtime or, outside of the bubble, for real time. If none does, virtual time should have gone on before.
 func mayGoOn(state, frames string) bool {
-	outside := !strings.Contains(state, inBubble)
-	for _, wait := range []string{"chan ", "select", "sync.", "synctest."} {
-		if strings.HasPrefix(state, wait) {
-			return outside && !strings.Contains(frames, "testing.")
+	isOutside := !strings.Contains(state, inBubble)
+	for _, waitForAnother := range []string{"chan ", "select", "sync.", "synctest."} {
+		if strings.HasPrefix(state, waitForAnother) {
+			ofTest := strings.Contains(frames, "testing.") // it waits for the bubble
+			return isOutside && !ofTest
 		}
 	}
-	return outside || !strings.HasPrefix(state, "sleep")
+	return isOutside || !strings.HasPrefix(state, "sleep")
 }

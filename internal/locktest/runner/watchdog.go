@@ -39,15 +39,15 @@ type watchdog struct {
 	limits   stepLimits
 	doing    []string // operations of the lock that are under way
 	failures []Failure
-	trace    string // see Case.Fail
+	trace    string // of a failed schedule: its address in the lab
 	skip     string // why it is skipped
-	again    string // see Case.Again
+	again    string // what it has passed to Case.Again, to run in a new process; "": it has not
 }
 
 // stepLimits bound the time and work between two steps of a case.
 type stepLimits struct {
 	processor time.Duration // that the process uses; a tick counts as two at most, because a machine may stop for seconds
-	idle      int           // ticks at which no goroutine could run, and it is unknown what they wait for
+	idle      int           // ticks at which no goroutine could run, whatever the stacks say
 	requests  int64         // at one instant of virtual time
 }
 
@@ -91,7 +91,7 @@ func serve(t *testing.T, token string, run func(c *Case)) {
 	for r := range requests {
 		self.caseBegins(r)
 		passed := t.Run(r.Case, func(t *testing.T) { run(newCase(t, r.Case, r.About)) })
-		self.caseEnded(passed, goesOn)
+		self.caseEnded(passed, processGoesOn)
 	}
 }
 
@@ -112,19 +112,19 @@ func (d *watchdog) caseBegins(r request) {
 	d.send(report{Begun: true})
 }
 
-const goesOn, isOver = false, true // of caseEnded: what becomes of the process
+const processGoesOn, processEnds = false, true // after caseEnded
 
 // caseEnded reports a case that has been cleaned up, or one that has passed and whose goroutines do not end: then the
-// process is over. It also ends if the case has failed, because such a case may have left something behind.
-func (d *watchdog) caseEnded(passed, over bool) {
+// process ends. It also ends if the case has failed, because such a case may have left something behind.
+func (d *watchdog) caseEnded(passed, ends bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.active = false
-	d.send(report{Ended: true, OK: passed, Over: over, Failures: d.failures, Skipped: d.skip, Again: d.again})
+	d.send(report{Ended: true, Passed: passed, ProcessEnds: ends, Failures: d.failures, Skipped: d.skip, Again: d.again})
 	switch {
 	case !passed:
 		os.Exit(1)
-	case over:
+	case ends:
 		os.Exit(0)
 	}
 }
@@ -138,11 +138,11 @@ func (d *watchdog) caseReturned(failed bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !failed {
-		d.send(report{Left: true})
+		d.send(report{Returned: true})
 		return
 	}
-	if len(d.failures) == 0 {
-		return // the race detector has failed it: caseEnded reports that
+	if hasRace := len(d.failures) == 0; hasRace { // the race detector has failed the case: caseEnded reports that
+		return
 	}
 	d.send(report{Failures: d.failures, Trace: d.trace})
 	os.Exit(1)
@@ -250,12 +250,12 @@ func (s *sinceStep) update(now sample, steps int64, active bool) {
 func (s *sinceStep) isStuck(limits stepLimits) bool {
 	switch {
 	case s.spent > 4*limits.processor, s.idle > limits.idle:
-		return true // whatever the stacks say
+		return true // so much that it does not matter what the stacks say
 	case s.spent > limits.processor && anyGoroutine(bubble.Stacks(), spins):
 		return true
 	}
-	isTime := s.idle > 0 && s.idle%stacksAfter == 0
-	return isTime && !anyGoroutine(bubble.Stacks(), mayGoOn) // then it hangs
+	stacksAreDue := s.idle > 0 && s.idle%stacksAfter == 0
+	return stacksAreDue && !anyGoroutine(bubble.Stacks(), mayGoOn) // then it hangs
 }
 
 // stuck reports a case that does not end, and ends the process. If why is empty, the stacks say where the lock waits.
