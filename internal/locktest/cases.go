@@ -142,7 +142,8 @@ func EphemeralNode(w *World) {
 		"Unlock must delete the node")
 }
 
-// WaiterSleeps has a waiter that must sleep on a watch, and wakes it.
+// WaiterSleeps has a waiter that must sleep on a watch, and wakes it: first alone, and then on a second path, while its
+// client also waits for a lock on a third one.
 func WaiterSleeps(w *World) {
 	w.sleepsAndWakes(func(*Session) {})
 	w.Path += "-2"
@@ -203,7 +204,7 @@ func (w *World) onAnotherPath(waiters *Session) {
 	w.unlockLast(waiter, it)
 }
 
-// sleepsAndWakes has a waiter sleep while the holder holds the lock, and get the lock after the release.
+// sleepsAndWakes has a waiter sleep while meanwhile runs and the lock is held, and get the lock after the release.
 func (w *World) sleepsAndWakes(meanwhile func(s *Session)) {
 	holder, _ := w.holder()
 	waiter, s, result := w.waiter()
@@ -322,7 +323,7 @@ func MissingParents(w *World) {
 	first, _ := w.Contender()
 	w.lockOnce(first, "the first contender")
 	w.MustLock(first, "the first contender")
-	w.Path += "-17+%d/lock-0000000000/read-write/λ μ/" + w.Nodes()[0] // parents that look like contenders' nodes, or like formats
+	w.Path += "-17+%d/lock-0000000000/read-write/λ μ/" + w.Nodes()[0] // like contenders' nodes, or like formats
 	w.MustUnlock(first, "the first contender")
 
 	a, _ := w.Contender()
@@ -352,27 +353,26 @@ func (w *World) removeParents(admin *Session) {
 
 // parentsChangeDuringTryLock has somebody make the parents, or make and remove them, between two requests of TryLock.
 func (w *World) parentsChangeDuringTryLock(admin *Session) {
-	for try := 2; w.NotPolling(try / 2); try++ {
-		n, removes := try/2, try%2 == 0 // each request twice
-		w.removeParents(admin)
-		l, s := w.Contender()
-		held := w.Server.Hold(stage.NthRequest(s, n))
-		tried, ok := w.beginTryLock(l)
-		if !w.HitOrReturns(held, tried) {
-			return
-		}
-		if removes {
+	makeParents := func() { w.MakeParents(admin.Conn, zk.WorldACL(zk.PermAll)) }
+	w.EachRequest(func(n int) bool {
+		for _, change := range []func(){func() { w.removeParents(admin) }, makeParents} {
 			w.removeParents(admin)
-		} else {
-			w.MakeParents(admin.Conn, zk.WorldACL(zk.PermAll))
+			l, s := w.Contender()
+			held := w.Server.Hold(stage.NthRequest(s, n))
+			tried, ok := w.beginTryLock(l)
+			if !w.HitOrReturns(held, tried) {
+				return false
+			}
+			change()
+			held.Release()
+			err := w.Result(tried, i18n.Same("TryLock"))
+			w.True(*ok || err != nil, "request %d of TryLock, %v, was on its way, and somebody made or removed the parents: "+
+				"nobody holds the lock, and TryLock returns false and no error; only the create of the lock's own node "+
+				"says whether another contender holds it", n, stage.RequestKind(s, n))
+			w.UnlockErr(l, it)
 		}
-		held.Release()
-		err := w.Result(tried, i18n.Same("TryLock"))
-		w.True(*ok || err != nil, "request %d of TryLock, %v, was on its way, and somebody made or removed the parents: "+
-			"nobody holds the lock, and TryLock returns false and no error; only the create of the lock's own node "+
-			"says whether another contender holds it", n, stage.RequestKind(s, n))
-		w.UnlockErr(l, it)
-	}
+		return true
+	})
 }
 
 func tryLockFree(w *World) {
@@ -434,7 +434,7 @@ func (w *World) setNextNumber(holder []string, distance int) {
 
 // tryLockRaces holds back each request of a TryLock in turn, while another contender asks for the lock.
 func tryLockRaces(w *World) {
-	for n := 1; w.NotPolling(n); n++ {
+	w.EachRequest(func(n int) bool {
 		l, s := w.Contender()
 		other, otherSession := w.Contender()
 		held := w.Server.Hold(stage.NthRequest(s, n))
@@ -442,7 +442,7 @@ func tryLockRaces(w *World) {
 		met := w.HitOrReturns(held, tried)
 		result := w.BeginLock(other)
 		w.Eventually("the other contender has the lock, or waits", func() bool { return len(result) > 0 || otherSession.Sleeps() })
-		free := len(result) == 0 // so it stays free: the other contender waits behind the TryLock
+		otherWaits := len(result) == 0 // behind the TryLock, which must therefore get the lock
 		held.Release()
 		w.WaitOrSayWhy(func() bool { return len(tried) > 0 }, "another contender has taken the lock while request %d of TryLock, "+
 			"%v, was on its way, and TryLock waits for it: TryLock waits for nobody%s", n, stage.RequestKind(s, n))
@@ -455,7 +455,7 @@ func tryLockRaces(w *World) {
 					"it, too: two holders", n)
 			}
 			w.MustUnlock(l, "the contender that took the lock with TryLock")
-		} else if free {
+		} else if otherWaits {
 			w.Failf(
 				"another contender has queued behind TryLock while request %d of it, %v, was on its way, and TryLock returns "+
 					"false, though nobody holds the lock: only the nodes of contenders before its own count", n, stage.RequestKind(s, n))
@@ -465,11 +465,9 @@ func tryLockRaces(w *World) {
 		w.MustUnlock(other, it)
 		w.lockOnce(l, "the contender that has called TryLock before")
 		w.noNodeStays(i18n.Textf("another contender has taken the lock while request %d of TryLock was on its way", n))
-		if !met {
-			w.True(n > 1, "TryLock sends no request")
-			return
-		}
-	}
+		w.True(met || n > 1, "TryLock sends no request")
+		return met
+	})
 }
 
 func unlockByNonHolder(w *World) {
@@ -535,7 +533,7 @@ func (w *World) noRightToRead(at string, nodeOf func(holder *Session) string) {
 	l, s := w.Contender()
 	result := w.BeginLock(l)
 	w.WaitFor(10*time.Minute, func() bool { return len(result) > 0 || s.Sleeps() })
-	if !w.waitsAgain(result, s) { // else it waits for an event that the server will not send
+	if returned := !w.waitsAgain(result, s); returned { // else it waits for an event that the server will not send
 		err := w.Result(result, "Lock without permission")
 		w.HasError(err, "a waiter may not read the holder's node, or the queue, and its Lock returns no error while "+
 			"another contender holds the lock: two holders")

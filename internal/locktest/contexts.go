@@ -279,21 +279,22 @@ func endedBeforeSendsNothing(w *contexts) {
 // silentServer has the ctx of a waiter end while each of its requests in turn is not answered. Then it has the request
 // fail, and the delete of the clean-up is not answered.
 func silentServer(w *contexts) {
-	const answersNothing, failsFirst = false, true
-	for n := 1; w.NotPolling(n); n++ {
-		if !w.givesUpInSilence(n, answersNothing) {
-			w.True(n > 1, "the waiter sends nothing before it waits")
-			break
+	const isNotAnswered, fails = false, true
+	w.EachRequest(func(n int) (sent bool) {
+		if sent = w.givesUpInSilence(n, isNotAnswered); sent {
+			w.givesUpInSilence(n, fails)
 		}
-		w.givesUpInSilence(n, failsFirst)
-	}
+		w.True(sent || n > 1, "the waiter sends nothing before it waits")
+		return sent
+	})
 	w.Rest()
 	w.NothingLeft()
 }
 
-// givesUpInSilence has a waiter give up twice while the server does not answer its n-th request or, if that fails, the
-// delete of the clean-up: then Lock may return the error of either. It reports whether there was such a request.
-func (w *contexts) givesUpInSilence(n int, fails bool) (met bool) {
+// givesUpInSilence has a waiter give up, call Lock again and give up again, while the server does not answer its n-th
+// request or, if that one fails, the delete of the clean-up: then Lock may return the error of either. It reports
+// whether the waiter has sent what is not answered.
+func (w *contexts) givesUpInSilence(n int, fails bool) (sent bool) {
 	holder, _ := w.holder()
 	waiter := w.newContender()
 	silent := stage.NthRequest(waiter.s, n)
@@ -304,9 +305,9 @@ func (w *contexts) givesUpInSilence(n int, fails bool) (met bool) {
 	held := w.Server.Hold(silent)
 	w.beginLock(waiter)
 	w.WaitFor(soon, func() bool { return len(held.Hit()) > 0 })
-	met = len(held.Hit()) > 0
+	sent = len(held.Hit()) > 0
 
-	for range 2 {
+	for range 2 { // the ctx of the first Lock ends, and that of the second
 		waiter.giveUp()
 		select {
 		case err := <-waiter.result:
@@ -333,7 +334,7 @@ func (w *contexts) givesUpInSilence(n int, fails bool) (met bool) {
 	w.WaitUntil(func() bool { return len(w.Nodes()) == 0 },
 		"a waiter has given up while the server did not answer, and its node stays when the server answers again: it "+
 			"blocks every contender that comes later; delete it in the goroutine that Lock left behind")
-	return met
+	return sent
 }
 
 // What becomes of the first delete that a Lock sends when it has given up.
@@ -341,23 +342,25 @@ const deleteWorks, deleteIsLost, deleteFails = "works", "is-lost", "fails"
 
 // answeredTooLate has ctx end while the reply to each request of a Lock in turn is held back.
 func answeredTooLate(w *contexts) {
-	for n := 1; w.NotPolling(n); n++ {
+	w.EachRequest(func(n int) bool {
 		for _, firstDelete := range []string{deleteWorks, deleteIsLost, deleteFails} {
-			if !w.givesUpBeforeReply(n, firstDelete) {
+			if sent := w.givesUpBeforeReply(n, firstDelete); !sent {
 				w.True(n > 1, "Lock sends no request")
-				w.losesItsDelete()
-				w.waitsInTheClient()
-				return
+				return false
 			}
 		}
-	}
+		return true
+	})
+	w.losesItsDelete()
+	w.waitsInTheClient()
 }
 
 // losesItsDelete has a waiter give up while it sleeps, and its delete is lost.
 func (w *contexts) losesItsDelete() {
 	w.holder()
 	waiter := w.newWaiter("the waiter")
-	defer w.Server.LoseRequest(stage.Sent(waiter.s, jute.OpDelete)).Release()
+	lost := w.Server.LoseRequest(stage.Sent(waiter.s, jute.OpDelete))
+	defer lost.Release()
 	waiter.giveUp()
 	w.Result(waiter.result, "the ctx of a waiter has ended, and its Lock") // what it returns is another case
 	w.WaitUntil(func() bool { return len(w.Nodes()) == 1 }, "the ctx of a waiter that slept has ended, its delete was "+
@@ -387,13 +390,14 @@ func (w *contexts) waitsInTheClient() {
 }
 
 // givesUpBeforeReply has ctx end before the reply to the n-th request of a Lock on a free lock, and reports whether
-// the Lock has sent such a request.
-func (w *contexts) givesUpBeforeReply(n int, firstDelete string) (met bool) {
+// the Lock has sent such a request. If its first delete after that fails, or is lost, it must send another one.
+func (w *contexts) givesUpBeforeReply(n int, firstDelete string) (sent bool) {
 	w.Path = fmt.Sprintf("/locktest/%d-%s/lock", n, firstDelete) // its parents are missing each time
 	contender := w.newContender()
 	held := w.Server.HoldReply(stage.NthRequest(contender.s, n))
 	w.beginLock(contender)
-	met, op := w.HitOrReturns(held, contender.result), stage.RequestKind(contender.s, n)
+	sent = w.HitOrReturns(held, contender.result)
+	op := stage.RequestKind(contender.s, n)
 	contender.giveUp()
 	err := w.Result(contender.result, i18n.Textf(
 		"the ctx of a contender has ended while the server did not answer its request %d, %v, and its Lock", n, op))
@@ -420,11 +424,11 @@ func (w *contexts) givesUpBeforeReply(n int, firstDelete string) (met bool) {
 			"node, also if it has got the lock, and send the delete again if it is lost", n, op, late))
 	w.NothingLeft()
 	w.answeredLate(n)
-	return met
+	return sent
 }
 
-// notHeldAfterGivingUp has the first delete of a late lock fail, and then Unlock is called: the lock is not held,
-// whatever the goroutine that Lock left behind has written into a field.
+// notHeldAfterGivingUp has the first delete fail that is sent after a Lock has given up. Then it calls Unlock, Lock and
+// TryLock: the lock is not held, whatever the goroutine that Lock left behind has written into a field.
 func (w *contexts) notHeldAfterGivingUp(contender *contextContender, held *zkserver.Fault, n int) {
 	failed := w.Server.Fail(jute.ErrRuntimeInconsistency, stage.Sent(contender.s, jute.OpDelete))
 	held.Release()
@@ -444,10 +448,11 @@ func (w *contexts) notHeldAfterGivingUp(contender *contextContender, held *zkser
 	w.Rest()
 }
 
-// answeredLate has a reply come late, and ctx goes on.
+// answeredLate has the reply to the n-th request of a Lock come late. Its ctx does not end.
 func (w *contexts) answeredLate(n int) {
 	contender := w.newContender()
-	time.AfterFunc(late, w.Server.HoldReply(stage.NthRequest(contender.s, n)).Release)
+	held := w.Server.HoldReply(stage.NthRequest(contender.s, n))
+	time.AfterFunc(late, held.Release)
 	w.beginLock(contender)
 	w.NoError(w.Result(contender.result, "Lock, one of whose requests is answered late,"),
 		"request %d of a contender, %v, was answered after %v, its ctx goes on, and Lock fails: only the end of ctx ends "+
@@ -456,7 +461,7 @@ func (w *contexts) answeredLate(n int) {
 	contender.s.Conn.Close()
 }
 
-// An endingAtLook is a ctx that ends when somebody looks at it for the n-th time after n was set.
+// An endingAtLook is a ctx that ends when somebody looks at it for the n-th time after n was set; 0: at no look.
 type endingAtLook struct {
 	context.Context
 	n   atomic.Int32
@@ -491,7 +496,8 @@ func (w *contexts) givesUpAsItLocks(n int) {
 	waiter.ctx = ctx
 	w.beginLock(waiter)
 	w.Waits(waiter.result, waiter.s, "the waiter")
-	// The reply to the holder's delete is kept back, the events are not.
+
+	// The reply to the holder's delete is kept back. The watch event is not, so the waiter wakes meanwhile.
 	held := w.Server.HoldReply(stage.Sent(holderSession, jute.OpDelete))
 	released := w.Aside("Unlock", holder.Unlock)
 	w.Hit(held, "the holder deletes its node")

@@ -17,7 +17,7 @@ import (
 )
 
 // The cases in which something fails: a session ends, a request is lost, a server refuses. Most spoil each request of a
-// call in turn: the first time that the case makes the call its first request, then the second one, until it sends no more.
+// call in turn: the first time that the case makes the call its first request, then the second, until it sends no more.
 
 // ExpiredWaiter has the session of a waiter end. The error, if there is one, must say so.
 func ExpiredWaiter(w *World) {
@@ -68,13 +68,10 @@ func (w *World) waitsAgain(result <-chan error, s *Session) bool {
 }
 
 // ClosedWaiter closes the clients of waiters, while a request is under way, and in the end while one sleeps.
-func ClosedWaiter(w *World) {
-	for n := 1; w.closedAtRequest(n) && w.NotPolling(n); n++ {
-	}
-}
+func ClosedWaiter(w *World) { w.EachRequest(w.closedAtRequest) }
 
-// closedAtRequest closes the client of a waiter at its n-th request, and reports whether there was one. If not, it
-// sleeps. Lock must return, but one with a ctx may clean up until that ends.
+// closedAtRequest closes the client of a waiter while its n-th request is under way, and reports whether there was one.
+// If not, the waiter sleeps by then. Lock must return; one that takes a ctx may clean up until that ends.
 func (w *World) closedAtRequest(n int) bool {
 	holder, _ := w.holder()
 	waiter, s := w.Contender()
@@ -84,11 +81,12 @@ func (w *World) closedAtRequest(n int) bool {
 		defer cancel()
 		lock = func() error { return l.ContextLock.Lock(ctx) }
 	}
+
 	var held *zkserver.Fault
-	underWay := func() bool { return held != nil && len(held.Hit()) > 0 }
 	if w.Server != nil && !w.Subject.FindsNode { // a search may go on until there is an answer
 		held = w.Server.Hold(stage.NthRequest(s, n))
 	}
+	underWay := func() bool { return held != nil && len(held.Hit()) > 0 }
 	result := w.Aside("Lock", lock)
 	w.Sleeps(s, "the waiter", func() bool { return underWay() || len(result) > 0 })
 	if !underWay() {
@@ -125,8 +123,8 @@ func ExpiredHolder(w *World) {
 }
 
 // UnlockAfterExpiry has a holder whose session expires. A contender comes and goes, the next holder uses the old one's
-// client, whose session is a new one by then, and the old one calls Unlock. On a new path the next node may have the
-// old name, if the parent goes with its last child.
+// client, whose session is a new one by then, and the old one calls Unlock. That is done with Lock, and then with
+// TryLock, each on a new path: if the parent goes with its last child, the next node may have the old name there.
 func UnlockAfterExpiry(w *World) {
 	w.expiredUnlockInTheSameMillisecond()
 	for _, take := range []func(Lock, i18n.Text){w.MustLock, w.mustTryLock} {
@@ -136,10 +134,12 @@ func UnlockAfterExpiry(w *World) {
 		take(holder, "the holder")
 		w.Expire(s)
 		w.Renewed(s, "the old holder's client has a new session")
+
 		between, _ := w.Contender()
 		take(between, "a contender that comes after the holder's session has expired")
 		w.MustUnlock(between, it)
-		w.WaitWhileKept(0)
+		w.WaitWhileKept(0) // until no node is left
+
 		next, _ := w.Contender(s)
 		take(next, "the next holder, of the same client")
 		w.expiredUnlock(holder, s, "others have come and gone since, another contender of the same client has the lock in "+
@@ -164,7 +164,8 @@ func (w *World) mustTryLock(l Lock, name i18n.Text) {
 // whose session ends: a clock distinguishes them only if it is finer than that.
 func (w *World) expiredUnlockInTheSameMillisecond() {
 	s, next := w.Session(), w.Session()
-	for _, each := range []*Session{s, next} { // the first answer to a new client comes late, so it is not that of Lock
+	// The first answer to a new client comes late. Here it is that of Exists, so those of Lock come at once.
+	for _, each := range []*Session{s, next} {
 		_, _, err := each.Exists("/")
 		require.NoError(w, err)
 	}
@@ -191,78 +192,9 @@ func (w *World) expiredUnlock(holder Lock, s *Session, who i18n.Text) {
 	w.IsNotLocked(err, "Unlock after the session has expired")
 }
 
-// A spoiler says what goes wrong with one request of a contender.
-type spoiler struct {
-	what           i18n.Text
-	fault          stage.MakeFault
-	onlyBreaks     bool // the connection breaks, and nothing else goes wrong
-	cleanUpIsLost  bool // the first delete after the request is lost, too, or its reply
-	serverIsAbsent bool // no server can be reached
-}
-
-// A failedCall is a Lock or TryLock that has returned an error after one of its requests was spoiled.
-type failedCall struct {
-	contender    Lock
-	session      *Session
-	request      int       // its number
-	how          i18n.Text // what went wrong with it
-	mustOutlive  bool      // the call should have gone on
-	err          error     // that the call has returned
-	unlockHolder func()    // has the holder let go, if there is one that has not
-}
-
-// spoil has the n-th request of a contender meet the spoiler's fault. After release its clean-up is spoiled no more.
-func (w *World) spoil(sp spoiler, s *Session, n int) (fault *zkserver.Fault, release func()) {
-	if sp.serverIsAbsent {
-		w.Unreachable(s)
-	}
-	fault = sp.fault(stage.NthRequest(s, n))
-	if !sp.cleanUpIsLost {
-		return fault, func() {}
-	}
-	lose := w.Server.LoseRequest
-	if n%2 == 1 { // by turns
-		lose = w.Server.LoseReply
-	}
-	return fault, lose(stage.Sent(s, jute.OpDelete)).Release
-}
-
-// how says what went wrong with the n-th request of a contender.
-func (sp spoiler) how(s *Session, n int) i18n.Text {
-	return i18n.Textf("its request %d, %v, %s", n, stage.RequestKind(s, n), sp.what)
-}
-
-// mustOutlive reports whether a lock must go on after its n-th request was spoiled.
-func (w *World) mustOutlive(sp spoiler, s *Session, n int) bool {
-	if w.Subject.Requeues {
-		return true
-	}
-	if stage.CreatesNode(stage.RequestKind(s, n)) {
-		return sp.onlyBreaks && w.Subject.FindsNode
-	}
-	return sp.onlyBreaks && w.Subject.Retries
-}
-
-// spoilers are all that may go wrong with a request. The first three are without a fault of the clean-up.
-func (w *World) spoilers() []spoiler {
-	fail := func(when func(zkserver.Request) bool) *zkserver.Fault {
-		return w.Server.Fail(jute.ErrRuntimeInconsistency, when)
-	}
-	spoilers := []spoiler{
-		{what: "is answered with an error", fault: fail},
-		{what: "is lost with its connection", fault: w.Server.LoseRequest, onlyBreaks: true},
-		{what: "is carried out, and its reply is lost with the connection", fault: w.Server.LoseReply, onlyBreaks: true},
-	}
-	if w.Subject.Queue { // a lock without a queue has nothing to clean up
-		spoilers = append(spoilers, spoiler{fault: fail, cleanUpIsLost: true,
-			what: "fails, and the first try to clean up, or its reply, is lost with its connection"})
-	}
-	return spoilers
-}
-
 // ErrorOnTheWay spoils each request of a waiter in turn, and then has no server be reached when the waiter is woken.
 func ErrorOnTheWay(w *World) {
-	w.spoilLock(spoiledContender{
+	w.spoilEach(w.spoilLock, spoiledContender{
 		name: "the waiter",
 		open: func() (Lock, *Session) { return w.Contender() },
 		failed: func(call failedCall) {
@@ -292,32 +224,47 @@ func ErrorOnTheWay(w *World) {
 	w.NotLocked(waiter, "Unlock after a Lock that failed when no server could be reached") // its node may still be there
 }
 
-// A spoiledContender is a contender one of whose requests is spoiled, and what a case does when its call has returned.
+// A spoiledContender says which contender a case spoils: something goes wrong with one of its requests, each time with
+// another one. It also says what the case does when the contender's Lock or TryLock has returned.
 type spoiledContender struct {
 	name   i18n.Text               // in messages
-	open   func() (Lock, *Session) // makes it
+	open   func() (Lock, *Session) // makes it, once for each request
 	got    func(l Lock)            // is called with a contender that has got the lock; may be nil
 	failed func(call failedCall)   // is called if the call has returned an error
 }
 
-// spoilLock spoils each request of a Lock in turn, while another contender holds the lock.
-func (w *World) spoilLock(c spoiledContender) {
+// A failedCall is a Lock or TryLock that has returned an error after one of its requests was spoiled.
+type failedCall struct {
+	contender    Lock
+	session      *Session
+	request      int       // the number of the spoiled one
+	how          i18n.Text // what went wrong with it
+	mustOutlive  bool      // the lock should have tried again, so the error is a failure
+	err          error     // that the call has returned
+	unlockHolder func()    // has the holder let go, if there is one that has not
+}
+
+// spoilEach spoils each request of a call in turn, in each way. spoilAt makes the call, and spoils its n-th request.
+func (w *World) spoilEach(spoilAt func(c spoiledContender, sp spoiler, n int) (sent bool), c spoiledContender) {
 	for _, sp := range w.spoilers() {
-		for n := 1; w.NotPolling(n) && w.spoilLockAt(c, sp, n); n++ {
-		}
+		w.EachRequest(func(n int) bool { return spoilAt(c, sp, n) })
 	}
 }
 
-// spoilLockAt spoils the n-th request of a Lock. It returns false if Lock sends fewer.
-func (w *World) spoilLockAt(c spoiledContender, sp spoiler, n int) (more bool) {
+// spoilLock spoils the n-th request of a Lock while another contender holds the lock, and reports whether Lock has sent
+// one. If Lock waits, also after it has tried again, the holder lets go.
+func (w *World) spoilLock(c spoiledContender, sp spoiler, n int) (sent bool) {
 	holder, _ := w.holder()
 	waiter, s := c.open()
 	fault, release := w.spoil(sp, s, n)
 	result := w.BeginLock(waiter)
 	spoiled := w.HitOrSleeps(fault, s, "the request is spoiled, or the waiter waits")
-	waits := !spoiled || w.waitsAgain(result, s) // otherwise Lock has returned
-	if waits {
-		w.MustUnlock(holder, "the holder")
+
+	waited := !spoiled || w.waitsAgain(result, s)
+	unlockHolder := func() { w.MustUnlock(holder, "the holder") }
+	if waited {
+		unlockHolder()
+		unlockHolder = func() {}
 	}
 	err := w.Result(result, i18n.Textf(
 		"Lock of %s, when its request %d %s, and it has tried again and waits, and the holder has let go,", c.name, n, sp.what))
@@ -325,31 +272,85 @@ func (w *World) spoilLockAt(c spoiledContender, sp spoiler, n int) (more bool) {
 	release()
 
 	if err != nil {
-		unlockHolder := func() {
-			if !waits {
-				w.MustUnlock(holder, "the holder")
-			}
-		}
 		c.failed(failedCall{contender: waiter, session: s, request: n, how: how,
 			mustOutlive: spoiled && w.mustOutlive(sp, s, n), err: err, unlockHolder: unlockHolder})
 		return true
 	}
 
-	w.True(waits, "%s, and Lock of %s returns no error while another contender holds the lock: two holders", how, c.name)
-	met := len(fault.Hit()) > 0 // then it has tried again itself
+	w.True(waited, "%s, and Lock of %s returns no error while another contender holds the lock: two holders", how, c.name)
+	sent = len(fault.Hit()) > 0 // perhaps only when the waiter was woken
 	fault.Release()
 	if c.got != nil {
 		c.got(waiter)
 	}
+
 	w.NotEmpty(w.Nodes(), "%s, and Lock has returned without a node, so that the next contender gets in: two holders", how)
 	w.MustUnlock(waiter, c.name)
 	w.noNodeStays(how)
+
 	atLeast := 1 // request
 	if w.Subject.Queue {
 		atLeast = 2 // a create, and a list of the children
 	}
-	w.True(met || n > atLeast, "%s sends only %d requests: it cannot have looked for the holder", c.name, n-1)
-	return met
+	w.True(sent || n > atLeast, "%s sends only %d requests: it cannot have looked for the holder", c.name, n-1)
+	return sent
+}
+
+// A spoiler is one way in which one request of a contender goes wrong.
+type spoiler struct {
+	what           i18n.Text // goes wrong
+	fault          stage.MakeFault
+	onlyBreaks     bool // the connection breaks, and nothing else goes wrong
+	cleanUpIsLost  bool // the first delete after the request is lost, too, or its reply
+	serverIsAbsent bool // no server can be reached for a while
+}
+
+// spoilers are all that may go wrong with a request.
+func (w *World) spoilers() []spoiler {
+	fail := func(when func(zkserver.Request) bool) *zkserver.Fault {
+		return w.Server.Fail(jute.ErrRuntimeInconsistency, when)
+	}
+	spoilers := []spoiler{
+		{what: "is answered with an error", fault: fail},
+		{what: "is lost with its connection", fault: w.Server.LoseRequest, onlyBreaks: true},
+		{what: "is carried out, and its reply is lost with the connection", fault: w.Server.LoseReply, onlyBreaks: true},
+	}
+	if w.Subject.Queue { // a lock without a queue has nothing to clean up
+		spoilers = append(spoilers, spoiler{fault: fail, cleanUpIsLost: true,
+			what: "fails, and the first try to clean up, or its reply, is lost with its connection"})
+	}
+	return spoilers
+}
+
+// spoil has the n-th request of a contender, from now on, meet the spoiler's fault. If the spoiler loses a delete of
+// the clean-up, too, that lasts until release is called.
+func (w *World) spoil(sp spoiler, s *Session, n int) (fault *zkserver.Fault, release func()) {
+	if sp.serverIsAbsent {
+		w.Unreachable(s)
+	}
+	fault = sp.fault(stage.NthRequest(s, n))
+	if !sp.cleanUpIsLost {
+		return fault, func() {}
+	}
+	lose := w.Server.LoseRequest
+	if n%2 == 1 { // by turns, the delete or its reply
+		lose = w.Server.LoseReply
+	}
+	return fault, lose(stage.Sent(s, jute.OpDelete)).Release
+}
+
+// how says what went wrong with the n-th request of a contender.
+func (sp spoiler) how(s *Session, n int) i18n.Text {
+	return i18n.Textf("its request %d, %v, %s", n, stage.RequestKind(s, n), sp.what)
+}
+
+// mustOutlive reports whether a lock must try again, and return no error, after its n-th request was spoiled.
+func (w *World) mustOutlive(sp spoiler, s *Session, n int) bool {
+	outlivesBreak := w.Subject.Retries
+	if stage.CreatesNode(stage.RequestKind(s, n)) {
+		outlivesBreak = w.Subject.FindsNode
+	}
+	return w.Subject.Requeues || sp.onlyBreaks && outlivesBreak
 }
 
 // errorInTryLock spoils each request of TryLock on a free lock in turn.
@@ -358,7 +359,7 @@ func errorInTryLock(w *World) {
 	w.troubledTryLock()
 	w.tryLockLosesItsCreate()
 	w.tryLockLosesItsDeletes()
-	w.spoilTryLock(spoiledContender{
+	w.spoilEach(w.spoilTryLock, spoiledContender{
 		name: it,
 		open: func() (Lock, *Session) { return w.Contender() },
 		failed: func(call failedCall) {
@@ -431,34 +432,29 @@ func (w *World) tryLockLosesItsDeletes() {
 	w.MustUnlock(holder, "the holder")
 }
 
-// spoilTryLock spoils each request of TryLock on a free lock in turn.
-func (w *World) spoilTryLock(c spoiledContender) {
-	for _, sp := range w.spoilers() {
-		for n := 1; w.NotPolling(n); n++ {
-			l, s := c.open()
-			fault, release := w.spoil(sp, s, n)
-			ok, err := w.TryLock(l, i18n.Textf("TryLock, when its request %d %s,", n, sp.what))
-			release()
-			met, how := len(fault.Hit()) > 0, sp.how(s, n)
-			if err != nil {
-				w.False(ok, "TryLock returns true and an error")
-				c.failed(failedCall{contender: l, session: s, request: n, how: how,
-					mustOutlive: met && w.mustOutlive(sp, s, n), err: err, unlockHolder: func() {}})
-				continue
-			}
-
-			fault.Release()
-			w.True(ok, "TryLock on a free lock returns false and no error, when %s", how)
-			w.NotEmpty(w.Nodes(),
-				"%s, and TryLock returns true without a node, so that the next contender gets in: two holders", how)
-			w.MustUnlock(l, c.name)
-			w.noNodeStays(how)
-			if !met { // else it has tried again itself
-				w.True(n > 1, "TryLock takes a lock without a request")
-				break
-			}
-		}
+// spoilTryLock spoils the n-th request of a TryLock on a free lock, and reports whether TryLock has sent one.
+func (w *World) spoilTryLock(c spoiledContender, sp spoiler, n int) (sent bool) {
+	l, s := c.open()
+	fault, release := w.spoil(sp, s, n)
+	ok, err := w.TryLock(l, i18n.Textf("TryLock, when its request %d %s,", n, sp.what))
+	release()
+	sent = len(fault.Hit()) > 0
+	how := sp.how(s, n)
+	if err != nil {
+		w.False(ok, "TryLock returns true and an error")
+		c.failed(failedCall{contender: l, session: s, request: n, how: how,
+			mustOutlive: sent && w.mustOutlive(sp, s, n), err: err, unlockHolder: func() {}})
+		return true
 	}
+
+	fault.Release()
+	w.True(ok, "TryLock on a free lock returns false and no error, when %s", how)
+	w.NotEmpty(w.Nodes(), "%s, and TryLock returns true without a node, so that the next contender gets in: two holders",
+		how)
+	w.MustUnlock(l, c.name)
+	w.noNodeStays(how)
+	w.True(sent || n > 1, "TryLock takes a lock without a request")
+	return sent
 }
 
 // noNodeStays fails if a lock that has tried again keeps a node, once its work in the background has ended.
@@ -508,9 +504,9 @@ var clientErrors = []error{zk.ErrConnectionClosed, zk.ErrNoServer, zk.ErrSession
 // UnlockAgain spoils each request of Unlock in turn. Unlock may try again, or return an error and be called again.
 func UnlockAgain(w *World) {
 	away := spoiler{what: "cannot be sent: no server can be reached for four seconds", fault: w.Server.LoseRequest, serverIsAbsent: true}
-	const withCleanUp = 3 // the spoilers after these spoil a clean-up, too, and Unlock has none
-	for _, sp := range append(w.spoilers()[:withCleanUp], away) {
-		for n := 1; w.NotPolling(n) && w.unlockSpoiled(sp, n); n++ {
+	for _, sp := range append(w.spoilers(), away) {
+		if !sp.cleanUpIsLost { // Unlock has no clean-up
+			w.EachRequest(func(n int) bool { return w.unlockSpoiled(sp, n) })
 		}
 	}
 	w.unlockIsToldOfTheEnd()
@@ -532,9 +528,9 @@ func (w *World) unlockSpoiled(sp spoiler, n int) (more bool) {
 			"then; a delete that finds no node, after one whose reply was lost, shows that the first has let go", how))
 		w.errorSaysWhy(err)
 		w.Eventually("the client is connected", func() bool { return s.State() == zk.StateHasSession })
-		there := len(w.Nodes()) > 0
+		hasLetGo := len(w.Nodes()) == 0
 		err = w.UnlockErr(l, "Unlock, called again,")
-		maySayNotLocked := !there && (w.Subject.ErrNotLocked == nil || errors.Is(err, w.Subject.ErrNotLocked))
+		maySayNotLocked := hasLetGo && (w.Subject.ErrNotLocked == nil || errors.Is(err, w.Subject.ErrNotLocked))
 		if !maySayNotLocked {
 			w.NoError(err, "%s, and Unlock, called again, cannot delete the node: forget the node only once it has gone", how)
 		}

@@ -75,7 +75,8 @@ func replyLost(w *World) {
 }
 
 // waitersReplyLost loses the reply to a waiter's create. Before the waiter looks for its node, its session gets other
-// nodes, and one of them goes while it looks.
+// nodes, and one of them goes while it looks. The case catches a search that takes the first node of its session, or
+// one whose name or data only begin as the waiter's do.
 func waitersReplyLost(w *World) {
 	var what = i18n.Text("the reply to a waiter's create was lost with the connection, " +
 		"and other nodes of its session have ids that begin as its own does")
@@ -90,10 +91,10 @@ func waitersReplyLost(w *World) {
 	name := w.NodesOf(s)[0]
 	ofContenders := []string{name, w.NodesOf(holderSession)[0], w.NodesOf(middle)[0]}
 	similar := w.makeSimilarNodes(s, name)
-	foreign := w.MustCreate(holderSession, w.Path+"/lock-", nil, zk.FlagEphemeralSequential) // of a program that writes no data
+	noData := w.MustCreate(holderSession, w.Path+"/lock-", nil, zk.FlagEphemeralSequential) // another program's
 	synctest.Wait()
 
-	// The first node that the search looks at is deleted, unless it is its own.
+	// The first node that the search looks at is deleted, unless it is a contender's.
 	looks := w.Server.Hold(func(r zkserver.Request) bool {
 		return r.Session == s.ID && (r.Op == jute.OpGetData || r.Op == jute.OpExists) && !slices.Contains(ofContenders, r.Path)
 	})
@@ -109,7 +110,7 @@ func waitersReplyLost(w *World) {
 	// The waiter before it goes, and then the other nodes: it still waits for the holder.
 	w.Vanishes(middle)
 	w.staysBehind(result)
-	require.Contains(w, []error{nil, zk.ErrNoNode}, holderSession.Delete(foreign, -1))
+	require.Contains(w, []error{nil, zk.ErrNoNode}, holderSession.Delete(noData, -1))
 	for _, node := range w.NodesOf(s) {
 		if n, _ := w.Server.Node(node); slices.Contains(similar, string(n.Data)) {
 			require.NoError(w, holderSession.Delete(node, -1))
@@ -120,11 +121,11 @@ func waitersReplyLost(w *World) {
 
 // makeSimilarNodes makes 200 more nodes of a session, so that a search that looks at a few children only hardly ever
 // finds the right one. The data of half of them begins as that of the session's own node does, as with ids that are
-// counted. It returns their data.
+// counted. If the id is in the name, as in 7-0000000001, half of the names begin with 70-. It returns their data.
 func (w *World) makeSimilarNodes(s *Session, own string) (data []string) {
 	node, _ := w.Server.Node(own)
-	data = []string{string(node.Data) + "0", "x"}                   // an id may be any text, of another length, too
-	likeOwn := strings.TrimRight(own[:len(own)-digits], "-") + "0-" // if the id is in the name
+	data = []string{string(node.Data) + "0", "x"} // an id may be any text, of another length, too
+	likeOwn := strings.TrimRight(own[:len(own)-digits], "-") + "0-"
 	for range 50 {
 		for _, text := range data {
 			for _, prefix := range []string{w.Path + "/lock-", likeOwn} {
@@ -174,12 +175,10 @@ func eachFindsItsOwn(w *World) {
 	var what = i18n.Text("the replies to the creates of a session's contenders were lost")
 	var own = i18n.Text("the session's node need not be the contender's own: look for an id that only this create has")
 	s := w.Session()
-	var locks []Lock
+	locks := w.contenders(n, s)
 	var results []<-chan error
-	for i := range n {
-		l, _ := w.Contender(s)
+	for i, l := range locks {
 		w.Server.LoseReply(stage.Creates(s))
-		locks = append(locks, l)
 		results = append(results, w.BeginLock(l))
 		if i == 0 {
 			w.locksDespite(results[0], what)
@@ -210,7 +209,7 @@ func (w *World) idsDiffer() {
 	for range 150 {
 		locks := []Lock{w.Subject.New(s.Conn, w.Path), w.Subject.New(s.Conn, w.Path)}
 		results := []<-chan error{w.BeginLock(locks[0]), w.BeginLock(locks[1])} // at the same instant
-		time.Sleep(time.Second + 1234567*time.Nanosecond)                       // clocks differ
+		time.Sleep(time.Second + 1234567*time.Nanosecond)                       // so the next ids that are a time differ
 		for _, name := range w.NodesOf(s) {
 			node, _ := w.Server.Node(name)
 			id := name[:len(name)-digits] + string(node.Data)
@@ -227,7 +226,7 @@ func (w *World) idsDiffer() {
 
 func twoRepliesLost(w *World) {
 	l, s := w.Contender()
-	// Each create that is sent again is lost in its turn, for half a minute.
+	// For half a minute each create is lost, then the reply to the next one.
 	lost := w.Server.LoseRequest(stage.Creates(s)).Every()
 	time.AfterFunc(30*time.Second, func() { w.Server.LoseReply(stage.Creates(s)); lost.Release() })
 	w.locksDespite(w.BeginLock(l), "create was lost, and the reply to the next one, too,")
@@ -289,42 +288,44 @@ func longOutage(w *World) {
 
 // searchLost loses each request of the search in turn, and then its reply.
 func searchLost(w *World) {
-	for n := 2; w.NotPolling(n); n++ { // request 1 is the create
-		more := false // there may be an n-th request
-		for _, lose := range []stage.MakeFault{w.Server.LoseRequest, w.Server.LoseReply} {
-			holder, _ := w.holder()
-			l, s := w.Contender()
-			w.Server.LoseReply(stage.Creates(s))
-			fault := lose(stage.NthRequest(s, n))
-			result := w.BeginLock(l)
-			what := i18n.Text("the reply to create was lost, and then a request of the search for the node")
-			w.WaitOrSayWhy(func() bool { return len(result) > 0 || s.Sleeps() }, "%s, and it does not wait on a watch%s", what)
-			hit := len(fault.Hit()) > 0
-			fault.Release()
+	w.EachRequest(func(n int) bool {
+		n++ // request 1 is the create
+		requestSent := w.searchLosesRequest(n, w.Server.LoseRequest)
+		replySent := w.searchLosesRequest(n, w.Server.LoseReply)
+		return requestSent || replySent
+	})
+}
 
-			// When Lock knows the name of its node, it may return an error, as in step 3: it can delete the node.
-			if len(result) > 0 {
-				err := <-result
-				w.HasError(err, "a waiter has got the lock while another contender holds it: two holders")
-				w.WaitUntil(func() bool { return len(w.Nodes()) == 1 },
-					"%s (request %d, %v), and Lock returns the error: the node is still there, and blocks every contender that "+
-						"comes later; search until there is an answer, or the session has ended: %v", what, n, stage.RequestKind(s, n), err)
-				w.True(hit, "%s, and Lock returns the error: %v", what, err)
-				w.MustUnlock(holder, "the holder")
-				more = true
-				continue
-			}
+// searchLosesRequest has a waiter whose n-th request, the search for its node, meets a fault. It reports whether the
+// waiter has sent one.
+func (w *World) searchLosesRequest(n int, lose stage.MakeFault) (sent bool) {
+	holder, _ := w.holder()
+	l, s := w.Contender()
+	w.Server.LoseReply(stage.Creates(s))
+	fault := lose(stage.NthRequest(s, n))
+	result := w.BeginLock(l)
+	what := i18n.Text("the reply to create was lost, and then a request of the search for the node")
+	w.WaitOrSayWhy(func() bool { return len(result) > 0 || s.Sleeps() }, "%s, and it does not wait on a watch%s", what)
+	sent = len(fault.Hit()) > 0
+	fault.Release()
 
-			w.noSecondNode(2, what)
-			w.MustUnlock(holder, "the holder")
-			w.locksDespite(result, what)
-			w.unlockLast(l, "the waiter")
-			more = more || hit
-		}
-		if !more {
-			break
-		}
+	// When Lock knows the name of its node, it may return an error, as in step 3: it can delete the node.
+	if len(result) > 0 {
+		err := <-result
+		w.HasError(err, "a waiter has got the lock while another contender holds it: two holders")
+		w.WaitUntil(func() bool { return len(w.Nodes()) == 1 },
+			"%s (request %d, %v), and Lock returns the error: the node is still there, and blocks every contender that "+
+				"comes later; search until there is an answer, or the session has ended: %v", what, n, stage.RequestKind(s, n), err)
+		w.True(sent, "%s, and Lock returns the error: %v", what, err)
+		w.MustUnlock(holder, "the holder")
+		return true
 	}
+
+	w.noSecondNode(2, what)
+	w.MustUnlock(holder, "the holder")
+	w.locksDespite(result, what)
+	w.unlockLast(l, "the waiter")
+	return sent
 }
 
 // syncFirst loses a create. The contender must not conclude that there is no node
@@ -393,8 +394,9 @@ func anothersCopy(w *World) {
 	w.unlockLast(l, "it, once the other session's node has gone,")
 }
 
-// sessionEndsBeforeSearch ends the session, and with it the node, before the client can look for the node. The
-// second time the create waits in the client for the next session, where its reply is lost.
+// sessionEndsBeforeSearch ends the session, and with it the node, before the client can look for the node. The first
+// time the search begins with a sync that fails because of that. The second time the create waits in the client for the
+// next session, where its reply is lost.
 func sessionEndsBeforeSearch(w *World) {
 	for _, createWaits := range []bool{false, true} {
 		s := w.Ordinary()

@@ -25,7 +25,7 @@ type OwnersSubject struct {
 	ErrNotOwner error
 	// Holds returns how many times the owner has locked and not unlocked. If it is nil, nothing is compared.
 	Holds func(l Lock) int
-	// Requeues and Keeps are as in Subject.
+	// Requeues, that Lock outlives its session, and Keeps, how long a node may stay after Unlock, are as in Subject.
 	Requeues bool
 	Keeps    time.Duration
 	// Shared means that the owners of a Mutex queue in memory, with one node for all of them.
@@ -43,8 +43,10 @@ func (s OwnersSubject) Plan() Plan {
 		Keeps:        s.Keeps,
 	}
 	keep := func(c TestCase[*owners]) bool {
-		hasNodes := !c.Is(queued) || !s.Shared // a queued case needs a node for each owner
-		return hasNodes && (s.Level == Full || c.Is(basic))
+		if s.Shared && c.Is(queued) { // the case needs a node for each owner
+			return false
+		}
+		return s.Level == Full || c.Is(basic)
 	}
 	enter := func(w *World) *owners { return &owners{w, s} }
 	return NewPlan(stage.WithoutParents(ownersCases), keep, contender, enter).
@@ -106,7 +108,7 @@ func (w *owners) tryLockReturns(l Lock, name i18n.Text) bool {
 	return ok
 }
 
-// unlockIsRefused fails if Unlock is anything but ErrNotOwner.
+// unlockIsRefused fails if Unlock returns anything but ErrNotOwner.
 func (w *owners) unlockIsRefused(l Lock, name i18n.Text) {
 	err := w.UnlockErr(l, i18n.Textf("Unlock by %s", name))
 	w.HasError(err, "Unlock by %s returns no error, though it does not hold the lock: return ErrNotOwner", name)
@@ -143,10 +145,11 @@ func (l doubleLock) Unlock() error          { return errors.Join(l.once.Unlock()
 // makeQueue makes the parent of the queue, so that the next create is that of a contender's node.
 func (w *owners) makeQueue(l Lock) {
 	w.lockOnce(l, "a first owner")
-	time.Sleep(w.Keeps)
+	time.Sleep(w.Keeps) // until its node has gone
 }
 
-// spoiledOwner is an owner of a new Mutex each time. When its call has failed, another owner of that Mutex locks.
+// spoiledOwner is for spoilEach, in fault_cases.go, which has each request of a call go wrong in turn. The caller is an
+// owner of a new Mutex each time. When its call has failed, another owner of that Mutex locks.
 func (w *owners) spoiledOwner() spoiledContender {
 	var open func(name string) Lock // makes an owner of the latest Mutex
 	return spoiledContender{
@@ -165,12 +168,14 @@ func (w *owners) cleanBooks(call failedCall, another Lock) {
 	owner, s, how := call.contender, call.session, call.how
 	w.holdsTimes(0, owner, i18n.Textf("after a Lock that failed: %s", how))
 	w.Eventually("the owner's client is connected", func() bool { return s.State() == zk.StateHasSession })
+
 	if ok, _ := w.TryLock(owner, "TryLock of an owner whose Lock has failed"); ok {
 		w.True(len(w.NodesOf(s)) > 0, "the owner's Lock has failed (%s), and it is in the books: it locks again without "+
 			"a node, so that the next contender gets in: two holders", how)
 		w.MustUnlock(owner, it)
 	}
-	w.failedCleanly(call)
+	w.failedCleanly(call) // it has left no node
+
 	result := w.BeginLock(another)
 	call.unlockHolder()
 	w.Holds(result, i18n.Textf("another owner, after one has failed to lock (%s),", how))

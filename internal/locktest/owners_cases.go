@@ -420,21 +420,30 @@ func unlockTooMany(w *owners) {
 func lockFails(w *owners) {
 	owner := w.spoiledOwner()
 	owner.got = func(owner Lock) { w.holdsTimes(1, owner, "after a Lock") }
-	w.spoilLock(owner)
+	w.spoilEach(w.spoilLock, owner)
 }
 
 // tryLockFails spoils each request of TryLock on a free lock in turn.
 func tryLockFails(w *owners) {
 	first, _ := w.Contender()
 	w.makeQueue(first)
-	w.spoilTryLock(w.spoiledOwner())
+	w.spoilEach(w.spoilTryLock, w.spoiledOwner())
 }
 
-// unlockFails loses the delete of an owner's last Unlock, after which another Unlock makes up for it. Then it loses the
-// reply to such a delete: the node has gone, and the owner cannot know.
+// unlockFails loses the delete of an owner's last Unlock, and then the reply to such a delete.
 func unlockFails(w *owners) {
 	open, s := w.mutex()
 	owner := open("owner")
+	w.unlockLosesItsDelete(owner, s)
+	next, _ := w.Contender()
+	if !w.subject.Shared {
+		next = doubleLock{open("next")}
+	}
+	w.unlockLosesItsReply(owner, next, s)
+}
+
+// unlockLosesItsDelete loses the delete of an owner's last Unlock. Another Unlock makes up for it.
+func (w *owners) unlockLosesItsDelete(owner Lock, s *Session) {
 	w.MustLock(owner, "the owner")
 	w.Server.LoseRequest(stage.Sent(s, jute.OpDelete))
 	if w.UnlockErr(owner, i18n.Same("Unlock")) != nil {
@@ -446,11 +455,11 @@ func unlockFails(w *owners) {
 		w.UnlockErr(owner, "Unlock, called again,") // the first one may have been counted, or not
 	}
 	w.lockOnce(doubleLock{owner}, "the owner, which locks twice, and whose Unlock has failed once,")
+}
 
-	next, _ := w.Contender()
-	if !w.subject.Shared {
-		next = doubleLock{open("next")}
-	}
+// unlockLosesItsReply loses the reply to the delete of an owner's last Unlock: the node has gone, so the next contender
+// gets in, and the owner cannot know.
+func (w *owners) unlockLosesItsReply(owner, next Lock, s *Session) {
 	w.MustLock(owner, "the owner")
 	fault := w.Server.LoseReply(stage.Sent(s, jute.OpDelete))
 	err := w.UnlockErr(owner, "Unlock, when the reply to its delete is lost,")
@@ -464,7 +473,7 @@ func unlockFails(w *owners) {
 		ok, _ := w.TryLock(owner, "TryLock of an owner whose Unlock has failed")
 		w.False(ok, "an owner whose Unlock has failed counts up, and the next one holds the lock: two holders")
 		result := w.BeginLock(owner)
-		if w.waitsAgain(result, s) { // it has found out, and queues again
+		if queuesAgain := w.waitsAgain(result, s); queuesAgain { // it has found out
 			w.unlockIsRefused(owner, "an owner whose first Unlock let go of the lock after all, and that waits,")
 			w.MustUnlock(next, "the next one")
 			w.Holds(result, "the owner, which has queued again,")
@@ -480,7 +489,7 @@ func unlockFails(w *owners) {
 	w.NothingLeft()
 }
 
-// expiredOwner ends the session of an owner that has locked twice. Others lock, and then it unlocks twice, and locks again.
+// expiredOwner ends the session of an owner that has locked twice. Others lock; then it unlocks twice, and locks again.
 func expiredOwner(w *owners) {
 	open, s := w.mutex()
 	owner, another := open("owner"), open("another")
@@ -535,12 +544,9 @@ func otherMutex(w *owners) {
 	w.holdsTimes(0, other, "of a lock that its owner does not hold, though it holds another one")
 	w.unlockIsRefused(other, "the holder of another lock")
 	w.MustLock(other, "the owner, which holds another lock,")
-	for range 2 {
-		w.tryLockIsRefused(stranger, "a stranger, at the second lock of an owner,")
-		if w.subject.Holds(owner) > 0 {
-			w.MustUnlock(owner, "the owner")
-		}
-	}
+	w.tryLockIsRefused(stranger, "a stranger, at the second lock of an owner,")
+	w.MustUnlock(owner, "the owner")
+	w.tryLockIsRefused(stranger, "a stranger, at the second lock of an owner,")
 	w.MustUnlock(other, "the owner, at its second lock,")
 	w.tryLockGets(stranger, "a stranger, when the owner has let go,")
 }

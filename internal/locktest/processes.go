@@ -29,8 +29,8 @@ func idsOfProcesses(w *World) {
 		w.Skip(i18n.Text("needs processes of its own (leave out -locktest.here)"))
 	}
 	const alone, seen = "alone", "seen "
-	if !w.First() || w.About == "" {
-		w.Again(alone)
+	if amongOthers := !w.First() || w.About == ""; amongOthers {
+		w.Again(alone) // in a new process, where About is this text
 		return
 	}
 	inFirst, isSecond := strings.CutPrefix(w.About, seen)
@@ -61,14 +61,14 @@ func idsOfProcesses(w *World) {
 }
 
 // idsDifferInOneProcess ends the holder's session and has 300 contenders lock in turn. It stops at one whose data
-// another one has, or which the holder's data are a part or a beginning of. Then the holder unlocks.
+// another one has written before, or whose data contain the holder's. Then the holder unlocks, and may delete nothing.
 func (w *World) idsDifferInOneProcess(holder Lock, s, admin *Session, data []byte) {
 	w.Expire(s)
 	next, nextSession := w.Contender()
 	known := map[string]Lock{} // by their data; none is collected, so that no other contender gets its address
 	// Of ids that are counted, the tenth begins as the first does. Of ten thousand random ids, two of 300 are equal.
 	for range 300 {
-		time.Sleep(1234567 * time.Nanosecond) // clocks differ
+		time.Sleep(1234567 * time.Nanosecond) // so ids that are a time differ
 		next, _ = w.Contender(nextSession)
 		w.MustLock(next, "the next holder")
 		theirs, _, _ := admin.Get(w.Path)
@@ -77,7 +77,8 @@ func (w *World) idsDifferInOneProcess(holder Lock, s, admin *Session, data []byt
 				"same data, %q: there are too few ids, and two of 300 are the same", theirs))
 			break
 		}
-		if strings.Contains(string(theirs), string(data)) && len(data) > 0 || numberGoesOn(string(data), string(theirs)) {
+		contains := len(data) > 0 && strings.Contains(string(theirs), string(data))
+		if contains || numberGoesOn(string(data), string(theirs)) {
 			break
 		}
 		known[string(theirs)] = next
@@ -88,8 +89,9 @@ func (w *World) idsDifferInOneProcess(holder Lock, s, admin *Session, data []byt
 
 var number, digitFirst = regexp.MustCompile(`\d+`), regexp.MustCompile(`^\d`)
 
-// numberGoesOn reports whether a number of an id goes on in another id, which is the same before, as that of "p-1 since
-// 8:15" in "p-10 since 8:16": a lock that compares beginnings takes one for the other.
+// numberGoesOn reports whether two ids differ in their numbers alone, and the other one begins as id does up to the end
+// of a number, where it has one more digit: "p-10 since 8:16" and "p-1 since 8:15". A lock that compares such
+// beginnings takes one for the other.
 func numberGoesOn(id, other string) bool {
 	return number.ReplaceAllString(id, "0") == number.ReplaceAllString(other, "0") &&
 		slices.ContainsFunc(number.FindAllStringIndex(id, -1), func(at []int) bool {
@@ -98,7 +100,8 @@ func numberGoesOn(id, other string) bool {
 		})
 }
 
-// anotherProcessLocks ends the holder's session and makes another process's node, with data. Then the holder unlocks.
+// anotherProcessLocks ends the holder's session and makes another process's node, with data. Then the holder unlocks,
+// and the case fails if that deletes the node.
 func (w *World) anotherProcessLocks(data []byte, holder Lock, s *Session, who i18n.Text) {
 	admin := w.Session()
 	w.Expire(s)

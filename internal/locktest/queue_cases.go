@@ -65,7 +65,8 @@ func QueueOrder(w *World) {
 			w.MustUnlock(l, stage.Contender(i))
 			break
 		}
-		// The next one's first request is held back for a second: in a queue the others wait for it, and in a race one wins.
+		// The next one's first request is held back for a second: in a queue the others wait for it. In a race one of them
+		// wins meanwhile, and the request is held back until that one is known.
 		letGoOn := func() {}
 		if w.Server != nil {
 			letGoOn = w.Server.Hold(stage.NthRequest(sessions[i+1], 1)).Release
@@ -74,11 +75,12 @@ func QueueOrder(w *World) {
 		if w.Server != nil {
 			time.Sleep(time.Second)
 		}
-		if firstIn(results) < 0 { // none was faster, as in a queue
+		if raceIsWon := firstIn(results) >= 0; !raceIsWon {
 			letGoOn()
 		}
 		next := w.nextHolder(results)
 		letGoOn()
+
 		how := i18n.Text("the contender whose node has the smallest number is the next")
 		if len(w.Nodes()) < len(locks)-1-i {
 			how = "those that wait have no nodes of their own, and a race for one node keeps no order; each contender makes " +
@@ -92,8 +94,8 @@ func QueueOrder(w *World) {
 // WaiterGoes has the waiters between the holder and the last one go, from the back to the front. Each may wake the last
 // waiter. One is a contender, and the others are nodes that another program has made.
 //
-// If the names of those nodes have a contender's form, the first of them stays, and holds the lock when the holder has
-// gone. A lock with names of another form need not take such a node for a contender's.
+// If the lock's own names have the usual form, such as lock-0000000001, those nodes count as contenders': the first
+// of them stays, and holds the lock after the holder. A lock with names of another form need not count them.
 func WaiterGoes(w *World) {
 	crowd := 254         // with the holder and a waiter, 256 are before the last one: a byte cannot count them
 	if w.Server == nil { // each takes a second of real time
@@ -103,13 +105,14 @@ func WaiterGoes(w *World) {
 	locks, _, sessions := w.queue(2)
 	admin, name := w.Session(), slices.Max(w.Nodes())
 	ownPrefix := strings.TrimRight(name, "0123456789") // all that is before the number
-	prefix := cmp.Or(alphabetic.FindString(name), ownPrefix)
+	prefix := cmp.Or(usualPrefix.FindString(name), ownPrefix)
 	var others []string
 	for range crowd {
 		others = append(others, w.MustCreate(admin, w.Path+"/"+prefix, nil, zk.FlagEphemeralSequential))
 	}
-	goEarly, alike := others, prefix == ownPrefix
-	if alike {
+
+	areContenders, goEarly := prefix == ownPrefix, others
+	if areContenders {
 		goEarly = others[1:]
 	}
 
@@ -122,10 +125,11 @@ func WaiterGoes(w *World) {
 	}
 	w.Vanishes(sessions[1])
 	w.staysBehind(result)
+
 	after := i18n.Text("the waiter after the one that has gone")
 	w.Waits(result, s, after)
 	w.MustUnlock(locks[0], "the holder")
-	if alike {
+	if areContenders {
 		w.Waits(result, s, i18n.Textf("a waiter behind %s, which another program has made,", others[0]))
 		require.NoError(w, admin.Delete(others[0], -1))
 	}
@@ -133,7 +137,7 @@ func WaiterGoes(w *World) {
 	w.unlockLast(last, it)
 }
 
-// staysBehind checks that the last waiter goes on waiting when one before it has gone.
+// staysBehind fails if the last waiter, whose Lock the result is of, does not wait on when one before it has gone.
 func (w *World) staysBehind(result <-chan error) {
 	select {
 	case err := <-result:
@@ -144,8 +148,8 @@ func (w *World) staysBehind(result <-chan error) {
 	}
 }
 
-// alphabetic is how a contender's node may begin.
-var alphabetic = regexp.MustCompile("^[a-z]+-")
+// usualPrefix is how a contender's node usually begins.
+var usualPrefix = regexp.MustCompile("^[a-z]+-")
 
 // ForeignChild has children that are not contenders' nodes. Names that end in a number are among them only if the
 // lock's own names have one of the usual prefixes: an exercise may leave the names to its author.
@@ -157,31 +161,18 @@ func ForeignChild(w *World) {
 	w.MustLock(l, "a first contender")
 	ownPrefix := ""
 	if nodes := w.Nodes(); len(nodes) > 0 {
-		ownPrefix = alphabetic.FindString(nodes[0])
+		ownPrefix = usualPrefix.FindString(nodes[0])
 		w.True(strings.HasPrefix(nodes[0], w.Subject.Prefix), "a contender's node is %s, and its name must begin with %s: a "+
 			"contender that another program has made does not see that it is in the queue: two holders", nodes[0], w.Subject.Prefix)
 	}
 	w.MustUnlock(l, it)
 
-	names, usual := []string{"config", "minutes"}, []string{"lock-", "read-", "write-"}
-	prefixes := []string{ownPrefix}
-	if slices.Contains(usual, ownPrefix) {
-		prefixes = usual
-		names = append(names, "0", "0000000000", "lock", "LOCK-0000000000", "READ-0000000000", "Write-0000000000",
-			"lockfile-0000000000", "reader-0000000000", "writers-0000000000",
-			"clock-0000000000", "thread-0000000000", "rewrite-0000000000")
-	}
-	for _, prefix := range prefixes {
-		if prefix != "" {
-			names = append(names, prefix+"tmp", prefix+"1.bak")
-		}
-	}
-
-	s := w.Session()
+	s, names := w.Session(), foreignNames(ownPrefix)
 	for _, name := range names {
 		w.MustCreate(s, w.Path+"/"+name, nil, zk.FlagPersistent)
 	}
 	w.MustLock(l, i18n.Textf("a contender beside %d nodes that are not contenders'", len(names)))
+
 	// One more node sorts between those of the two contenders, and its digits are not its end.
 	own := slices.DeleteFunc(w.Nodes(), func(node string) bool { return slices.Contains(names, node) })
 	between := own[0] + ".bak"
@@ -206,6 +197,23 @@ func ForeignChild(w *World) {
 	w.Len(w.Nodes(), len(names), "the nodes that are not contenders' must stay, and no other node")
 }
 
+// foreignNames lists names of nodes that are not contenders' where the names of contenders begin with ownPrefix.
+func foreignNames(ownPrefix string) []string {
+	names, prefixes := []string{"config", "minutes"}, []string{ownPrefix}
+	if locks := []string{"lock-", "read-", "write-"}; slices.Contains(locks, ownPrefix) {
+		prefixes = locks
+		names = append(names, "0", "0000000000", "lock", "LOCK-0000000000", "READ-0000000000", "Write-0000000000",
+			"lockfile-0000000000", "reader-0000000000", "writers-0000000000",
+			"clock-0000000000", "thread-0000000000", "rewrite-0000000000")
+	}
+	for _, prefix := range prefixes {
+		if prefix != "" {
+			names = append(names, prefix+"tmp", prefix+"1.bak")
+		}
+	}
+	return names
+}
+
 // A heldRead is a Lock whose n-th read is held back on its way to the server, or which waits after fewer reads.
 type heldRead struct {
 	contender Lock
@@ -219,17 +227,15 @@ type heldRead struct {
 // held back, then its second, and so on, until it waits without a read that is held back. Each time atEachRead calls f,
 // which does what the case is about.
 func (w *World) atEachRead(f func(heldRead)) {
-	for n := 1; w.NotPolling(n); n++ {
+	w.EachRequest(func(n int) bool {
 		l, s := w.Contender()
 		held := w.Server.Hold(stage.Nth(n, stage.Sent(s, jute.OpGetData, jute.OpExists, jute.OpGetChildren2)))
 		result := w.BeginLock(l)
 		met := w.HitOrSleeps(held, s, "the waiter's read is held back, or it waits")
 		f(heldRead{contender: l, session: s, result: result, release: held.Release, read: i18n.Textf("read number %d", n)})
-		if !met {
-			w.True(n > 1, "the waiter looks at nothing before it waits: it can wait for a release that has been")
-			return
-		}
-	}
+		w.True(met || n > 1, "the waiter looks at nothing before it waits: it can wait for a release that has been")
+		return met
+	})
 }
 
 // ReleaseBeforeWatch has the holder release just before each read of a waiter.
@@ -286,7 +292,7 @@ func NodeGoes(w *World) {
 		without := i18n.Textf(
 			"a waiter's own node had gone before its %s, and it takes the lock without a node, so that the next contender "+
 				"gets in, too: two holders; look for the own node in each list of children", held.read)
-		if !w.waitsAgain(held.result, held.session) {
+		if returned := !w.waitsAgain(held.result, held.session); returned {
 			w.HasError(w.Result(held.result, "Lock of a waiter whose node has gone"), "%s", without)
 			w.NotLocked(held.contender, "Unlock after a Lock that failed")
 			return

@@ -16,19 +16,20 @@ import (
 //   - BeginLock returns at once, with a channel that Lock's error will come on;
 //   - Must… and lockOnce fail the case if the call fails, and TryLock and UnlockErr return what the call returns.
 //
-// A Stage has what waits for the result of a call, and the faults. The text that a helper takes is the contender's name,
-// or what happened before, for the message of a failure.
+// A Stage has what waits for the result of a call, and the faults. The text that a helper takes is the contender's
+// name, or what happened before, for the message of a failure.
 type World struct {
 	*stage.Stage
 	Subject Subject
 }
 
-// NewPlan makes a Plan of the cases for which keep returns true. Each runs in a World whose
-// contenders are those of the subject contender; enter makes of it what the case takes.
-func NewPlan[W any](cases []TestCase[W], keep func(TestCase[W]) bool, contender Subject, enter func(w *World) W) Plan {
-	return stage.NewPlan(cases, keep, contender.Queue, false, func(w *stage.Stage) W {
-		w.Keeps = contender.Keeps
-		return enter(&World{w, contender})
+// NewPlan makes a Plan of the cases for which keep returns true. Each runs in a World with contenders of the subject;
+// enter converts the World into the parameter of a case.
+func NewPlan[W any](cases []TestCase[W], keep func(TestCase[W]) bool, subject Subject, enter func(w *World) W) Plan {
+	const strict = false
+	return stage.NewPlan(cases, keep, subject.Queue, strict, func(w *stage.Stage) W {
+		w.Keeps = subject.Keeps
+		return enter(&World{w, subject})
 	})
 }
 
@@ -151,15 +152,12 @@ func (c *Contender) keep(lease Lease, err error) error {
 	return err
 }
 
-func (c *Contender) takeLatest() Lease {
+func (c *Contender) takeLatest() (lease Lease) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	last := len(c.leases) - 1
-	if last < 0 {
-		return nil
+	if last := len(c.leases) - 1; last >= 0 {
+		lease, c.leases = c.leases[last], c.leases[:last]
 	}
-	lease := c.leases[last]
-	c.leases = c.leases[:last]
 	return lease
 }
 

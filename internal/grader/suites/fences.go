@@ -257,8 +257,7 @@ const ofSlow, ofQuick = "of the slow one", "of the quick one"
 // happens what m says. Then it calls then with the other process's register, and the result of the Write.
 func (w *fences) inBetween(token int64, m meanwhile, then func(other Register, what i18n.Text, err error)) {
 	for _, exists := range []bool{true, false} {
-		for n := 1; w.NotPolling(n) && w.heldWrite(n, exists, token, m, then); n++ {
-		}
+		w.EachRequest(func(n int) bool { return w.heldWrite(n, exists, token, m, then) })
 	}
 }
 

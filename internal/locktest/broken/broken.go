@@ -35,9 +35,9 @@ var Bugs = func() (bugs []Bug) {
 	return bugs
 }()
 
-// Five more bugs, which are not in bugs.json. A suite takes the first for a lock that does not look for its node.
+// Five more bugs, which are not in bugs.json.
 const (
-	CreatesAgain    = "a lost create is sent again"
+	CreatesAgain    = "a lost create is sent again" // whose node may be there: the lock does not look for it
 	BrokenIsExpired = "a broken connection is taken for an expired session"
 	TakesNothing    = "TryLock takes nothing"
 	IgnoresError    = "TryLock ignores an error"
@@ -65,6 +65,7 @@ func New(bug string, conn *zk.Conn, path string) *Lock { return With(Manner{}, b
 
 // With makes a contender with a manner and a bug.
 func With(m Manner, bug string, conn *zk.Conn, path string) *Lock {
+	m.Prefix = cmp.Or(m.Prefix, "lock-")
 	return &Lock{Manner: m, bug: bug, conn: conn, path: path}
 }
 
@@ -93,7 +94,7 @@ func (l *Lock) Lock() error {
 		if l.bug == "polls" {
 			time.Sleep(10 * time.Millisecond)
 		}
-		if strings.HasPrefix(l.bug, "polls") {
+		if strings.HasPrefix(l.bug, "polls") { // "polls" and "polls without a pause"
 			continue
 		}
 
@@ -158,8 +159,6 @@ func (l *Lock) TryLock() (bool, error) {
 	return false, l.giveUp(node, err)
 }
 
-func (l *Lock) prefix() string { return cmp.Or(l.Prefix, "lock-") }
-
 // enqueue makes the contender's node, and returns its path.
 func (l *Lock) enqueue() (node string, err error) {
 	if l.bug == "works once" && l.used {
@@ -171,10 +170,9 @@ func (l *Lock) enqueue() (node string, err error) {
 		flags = zk.FlagSequence
 	}
 	for {
-		node, err = l.conn.Create(l.path+"/"+l.prefix(), nil, flags, zk.WorldACL(zk.PermAll))
+		node, err = l.conn.Create(l.path+"/"+l.Prefix, nil, flags, zk.WorldACL(zk.PermAll))
 		if errors.Is(err, zk.ErrNoNode) && l.bug != "parents are not made" {
-			err = l.createParents(l.path)
-			if err == nil {
+			if err = l.createParents(l.path); err == nil {
 				continue
 			}
 		}
@@ -219,7 +217,7 @@ func (l *Lock) predecessor(node string) (before string, err error) {
 	}
 	found := l.bug == "own node is not looked for"
 	for _, child := range children {
-		isContender := len(child) == len(path.Base(node)) && strings.HasPrefix(child, l.prefix())
+		isContender := len(child) == len(path.Base(node)) && strings.HasPrefix(child, l.Prefix)
 		if !isContender && l.bug != "every child is a contender" && !l.AnyChild {
 			continue
 		}
@@ -231,8 +229,8 @@ func (l *Lock) predecessor(node string) (before string, err error) {
 		case 0:
 			found = true
 		case -1:
-			isNearer, wantsNearest := l.place(child) > l.place(before), l.bug != "everybody is watched"
-			if before == "" || isNearer == wantsNearest {
+			isNearer := l.place(child) > l.place(before)
+			if before == "" || isNearer != (l.bug == "everybody is watched") { // with that bug, the first of all
 				before = child
 			}
 		}
@@ -288,7 +286,7 @@ func (l *Lock) Unlock() error {
 	node := l.node
 	if l.bug == "Unlock deletes the first" || l.bug == "Unlock deletes the holder's" {
 		children, _, _ := l.conn.Children(l.path)
-		children = slices.DeleteFunc(children, func(child string) bool { return !strings.HasPrefix(child, l.prefix()) })
+		children = slices.DeleteFunc(children, func(child string) bool { return !strings.HasPrefix(child, l.Prefix) })
 		if len(children) > 0 {
 			node = l.path + "/" + slices.Min(children)
 		}

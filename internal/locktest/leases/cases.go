@@ -9,13 +9,13 @@ import (
 	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/jute"
-	"example.com/zklock/internal/locktest/runner"
 	"example.com/zklock/internal/locktest/stage"
 )
 
 // Plan is the suite. Where a case needs exact control, its sleeps are of virtual time: exact, and free.
 func (s Subject) Plan() stage.Plan {
-	return stage.NewPlan(stage.WithoutParents(leaseCases), stage.Of[*leaseWorld](s.Level), true, true,
+	const queue, strict = true, true
+	return stage.NewPlan(stage.WithoutParents(leaseCases), stage.Of[*leaseWorld](s.Level), queue, strict,
 		func(w *stage.Stage) *leaseWorld {
 			w.Keeps = s.Keeps
 			return &leaseWorld{w, s}
@@ -77,23 +77,14 @@ func (w *leaseWorld) open(in ...*stage.Session) (Lock, *stage.Session) {
 		in = []*stage.Session{w.Session()}
 	}
 	l := w.kind.Open(in[0].Conn, w.Path)("contender")
-	shutDownAtTheEnd(w.Stage, l)
-	return l, in[0]
-}
-
-// shutDownAtTheEnd waits, before the client is closed, for a lock's work in the background.
-func shutDownAtTheEnd(w *stage.Stage, l Lock) {
-	s, ok := l.(Shutdowner)
-	if !ok {
-		return
+	if s, ok := l.(Shutdowner); ok {
+		w.Cleanup(func() { // before the client is closed
+			if err := s.Shutdown(bounded(w)); err != nil {
+				w.Errorf("the case is over, and Shutdown returns an error: %v", err)
+			}
+		})
 	}
-	w.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), stage.Patience)
-		defer cancel()
-		if err := s.Shutdown(ctx); err != nil {
-			w.Errorf("the case is over, and Shutdown returns an error: %v", err)
-		}
-	})
+	return l, in[0]
 }
 
 // An attempt is a Lock that is under way.
@@ -229,8 +220,7 @@ func unlockWhileCutOff(w *leaseWorld) {
 	back := w.Server.Hold(stage.Sent(s, jute.OpConnect))
 	require.True(w, w.Server.Cut(s.ID))
 	w.Hit(back, i18n.Same("the holder's client connects again"))
-	unlocked := make(chan error, 1)
-	go runner.Aside(func() { unlocked <- lease.Unlock(bounded(w)) })
+	unlocked := w.Aside("Unlock", func() error { return lease.Unlock(bounded(w)) })
 	time.Sleep(time.Second) // for Unlock to send its requests
 
 	w.Server.Expire(s.ID)

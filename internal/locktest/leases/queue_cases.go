@@ -25,7 +25,7 @@ func tokensGrow(w *leaseWorld) {
 		require.Greater(w, lease.Token(), highest, "the token of the next holder is not higher")
 		highest = lease.Token()
 		w.release(lease, "the holder")
-		if i%2 == 0 {
+		if i%2 == 0 { // in a new parent the numbers begin again
 			w.NothingLeft()
 			w.DeleteParent(w.Session())
 		}
@@ -62,14 +62,15 @@ func numbersWrap(w *leaseWorld) {
 	w.NothingLeft()
 }
 
-// numbersRunOut has contenders get numbers that other nodes may get, too; package zkserver says which those are.
+// numbersRunOut has contenders get numbers that other nodes may get, too: once the server's counter has come to the
+// largest int32, it stays there, so that number and the negative ones after it are given again.
 func numbersRunOut(w *leaseWorld) {
 	lease, _ := w.holder()
 	for _, number := range []int32{math.MaxInt32, math.MinInt32, -1} {
 		require.True(w, w.Server.SetSequence(w.Path, number))
 		l, s := w.open()
 		a := w.beginLock(l)
-		w.Eventually(i18n.Same("Lock returns"), func() bool { return len(a.result) > 0 || s.Tap.Armed() > 0 })
+		w.Eventually(i18n.Same("Lock returns"), func() bool { return len(a.result) > 0 || s.Tap.Armed() > 0 }) // on a watch
 		require.NotEmpty(w, a.result, "waits with the number %d, which another one may get, too: two holders", number)
 		require.ErrorIs(w, <-a.result, zk.ErrNodeExists, "the server has no more numbers")
 		require.Zero(w, s.Tap.Armed())
@@ -89,8 +90,8 @@ func curatorName(w *leaseWorld) {
 	lease, s := w.holder()
 	goes := w.curatorNode()
 	a, waiterSession := w.waiter("the contender after one of Curator's")
-	neighbour, _ := w.open(s)
-	b := w.beginLock(neighbour)
+	inHoldersSession, _ := w.open(s)
+	b := w.beginLock(inHoldersSession)
 	w.release(lease, "the holder")
 	time.Sleep(time.Second) // for a contender to get in by mistake: no event says that none does
 	w.Waits(a.result, waiterSession, i18n.Same("the contender after one of Curator's"))
@@ -116,8 +117,7 @@ func zkLock(w *leaseWorld) {
 	lease, _ := w.holder()
 	s := w.Session()
 	theirs := zk.NewLock(s.Conn, w.Path, zk.WorldACL(zk.PermAll))
-	locked := make(chan error, 1)
-	go func() { locked <- theirs.Lock() }()
+	locked := w.Aside("zk.Lock", theirs.Lock)
 	w.Waits(locked, s, i18n.Same("zk.Lock"))
 	require.Empty(w, locked, "zk.Lock has got the lock while our contender holds it: two holders")
 	a, waiterSession := w.waiter("our second contender, which comes after zk.Lock,")
@@ -133,13 +133,11 @@ func predecessorChanges(w *leaseWorld) {
 	lease, s := w.holder()
 	var attempts []*attempt
 	for i := range 3 {
-		l, waiterSession := w.open()
-		a := w.beginLock(l)
+		a, _ := w.waiter(stage.Contender(i + 1).String())
 		attempts = append(attempts, a)
-		w.Waits(a.result, waiterSession, stage.Contender(i+1))
 	}
-	neighbour, _ := w.open(s)
-	attempts = append(attempts, w.beginLock(neighbour))
+	inHoldersSession, _ := w.open(s)
+	attempts = append(attempts, w.beginLock(inHoldersSession))
 	admin := w.Session()
 	for range 3 {
 		for _, node := range w.Nodes() {

@@ -62,8 +62,7 @@ type Needs struct {
 
 // Play plays a case against the ZooKeeper that the environment variable ZK names, the embedded one if there is none.
 func Play(c *runner.Case, queue bool, needs Needs, run func(w *Stage)) {
-	zoo := Real(c.T)
-	if zoo != nil {
+	if zoo := Real(c.T); zoo != nil {
 		if needs.Exact || needs.Calm {
 			c.T.Skip(i18n.Text("needs exact control of the server, which only the embedded one gives (unset ZK)"))
 		}
@@ -248,6 +247,12 @@ func (w *Stage) Sleeps(s *Session, name i18n.Text, returned func() bool) {
 	w.True(n <= oneLook, "%s polls: it has sent %d requests in %v while it had to wait, and has set no watch; set a watch "+
 		"and sleep until its event comes", name, n, Patience)
 	w.Failf("%s waits without a watch: no event will wake it at the release%s", name, w.Why())
+}
+
+// EachRequest calls try with 1, 2 and so on, until try reports that an operation has sent no request of that number.
+func (w *Stage) EachRequest(try func(n int) (sent bool)) {
+	for n := 1; w.NotPolling(n) && try(n); n++ {
+	}
 }
 
 // NotPolling is the condition of a loop over the requests of an operation: true, or it fails if there are too many.
@@ -474,8 +479,8 @@ func (w *Stage) Hit(f *zkserver.Fault, what i18n.Text) {
 	}
 }
 
-// HitOrSleeps waits until a request meets a fault, and returns true. If the session's contender sleeps on a watch before
-// that, no request will come, and HitOrSleeps returns false.
+// HitOrSleeps waits until a request meets a fault, and returns true. If the session's contender sleeps on a watch
+// before that, no request will come, and HitOrSleeps returns false.
 func (w *Stage) HitOrSleeps(f *zkserver.Fault, s *Session, what i18n.Text) bool {
 	w.Eventually(what, func() bool { return len(f.Hit()) > 0 || s.Sleeps() })
 	return len(f.Hit()) > 0
