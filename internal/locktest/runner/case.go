@@ -87,7 +87,7 @@ func (c *Case) Observe(srv *zkserver.Server) {
 	})
 }
 
-// Bound ends a case that takes more virtual time than most: the lock waits for ever, and its client's pings keep time
+// Bound ends a case that takes more virtual time than most: the lock waits forever, and its client's pings keep time
 // going. Call it in the bubble, and stop at the end of the case.
 func (c *Case) Bound(most time.Duration) (stop func() bool) {
 	return time.AfterFunc(most, func() {
