@@ -78,13 +78,13 @@ func TestASavedLockRunsInThePage(t *testing.T) {
 	lockText := testenv.Must(os.ReadFile(lock))(t)
 	exercise := filepath.Join(root, "docs", "exercises", "_01-naive", "lock.go")
 	exerciseText := testenv.Must(os.ReadFile(exercise))(t)
-	tick := make(chan time.Time, 1)
+	tick := make(chan time.Time, 1) // a tick can wait in it until watch looks
 	save := func(name string, text []byte, more string) {
 		require.NoError(t, os.WriteFile(name, append(text, more...), 0o644))
 		tick <- time.Time{} // the site looks at the sources
 	}
 	const wrong = "\nvar mark = 1 + \"\"\n"
-	save(exercise, exerciseText, wrong)
+	save(exercise, exerciseText, wrong) // 1: before the first build, an exercise does not compile
 
 	ctx, cancel := context.WithCancel(t.Context())
 	b := testenv.Must(build.New(ctx, root))(t)
@@ -104,15 +104,15 @@ func TestASavedLockRunsInThePage(t *testing.T) {
 	}
 	first := engine()
 	require.True(t, strings.HasPrefix(first, "\x00asm"), "a page without the exercises is better than none")
-	events := listenTo(t, server.URL+"/events?seen=1")
+	events := listenTo(t, server.URL+"/events?seen=1") // as a page that shows the first build
 	events.until("error", "_01-naive")
 
-	save(lock, lockText, "\nfunc {\n")
+	save(lock, lockText, "\nfunc {\n") // 2: a lock does not compile; with 3, it does
 	events.until("error", "01-naive-ephemeral/lock.go")
-	save(lock, bytes.Replace(lockText, []byte("naive: not locked"), []byte("naive: a-mark-of-the-test"), 1), "")
+	save(lock, bytes.Replace(lockText, []byte("naive: not locked"), []byte("naive: a-mark-of-the-test"), 1), "") // 3
 	events.until("error", "_01-naive")
 	require.True(t, first == engine(), "the last page that compiled is still there")
-	save(exercise, bytes.Replace(exerciseText, []byte("\treturn errNotWritten"),
+	save(exercise, bytes.Replace(exerciseText, []byte("\treturn errNotWritten"), // 4: the exercise compiles, and panics
 		[]byte("\tgo badUnlock()\n\treturn errNotWritten"), 1), `
 func badUnlock() {
 	println("what a lock prints is not a reason")
@@ -123,7 +123,7 @@ func badUnlock() {
 	second := engine()
 	require.Contains(t, second, "a-mark-of-the-test")
 	t.Run("the page says why the engine has ended", func(t *testing.T) { saysWhyItEnded(t, b, second) })
-	save(exercise, exerciseText, wrong)
+	save(exercise, exerciseText, wrong) // 5: it does not compile again
 	events.until("error", "_01-naive")
 	require.True(t, second == engine(), "a page that lacks the exercises is worse than one that has them")
 }

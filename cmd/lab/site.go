@@ -77,7 +77,7 @@ func (s *site) watch(ctx context.Context, b *build.Builder, tick <-chan time.Tim
 		before := b.Stamp()
 		s.beginBuild()
 		now, _ := s.state()
-		exercisesOptional := now.last == nil // a page without them is better than none, and worse than the last one
+		exercisesOptional := now.last == nil // a first page without them is better than none; later, the last page stays
 		page, err := b.Build(ctx, exercisesOptional)
 		if ctx.Err() != nil {
 			return
@@ -97,6 +97,20 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	loopback.Only(s.host, s.answer).ServeHTTP(w, r)
 }
 
+// waitText is what the page shows until the first build has ended.
+const waitText = `The Go compiler makes the locks, the client library and the server into one program that runs in this page.
+The first time it takes about a minute; then the page opens here.
+
+Go 编译器正在把锁、客户端库和服务器编译成一个在本页里运行的程序。
+第一次约需一分钟，完成后页面会自动打开。`
+
+// waitScripts are the scripts of the pages that are there before a build has succeeded. building.js loads its page
+// again after any result of the build, failed.js only after a success.
+var waitScripts = map[string]string{
+	"building.js": `new EventSource("events?seen=0").onmessage = e => { const m = JSON.parse(e.data); if (m.reload || m.error) location.reload(); };` + "\n",
+	"failed.js":   `new EventSource("events?seen=0").onmessage = e => { if (JSON.parse(e.data).reload) location.reload(); };` + "\n",
+}
+
 func (s *site) answer(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Security-Policy", policy)
 	if r.URL.Path == "/events" {
@@ -109,7 +123,7 @@ func (s *site) answer(w http.ResponseWriter, r *http.Request) {
 		name = "index.html"
 	}
 	now, changed := s.state()
-	if now.last == nil && (name == "index.html" || retries[name] != "") {
+	if now.last == nil && (name == "index.html" || waitScripts[name] != "") {
 		writeWaitPage(w, name, now.failure)
 		return
 	}
@@ -139,24 +153,10 @@ func (s *site) answer(w http.ResponseWriter, r *http.Request) {
 	loopback.Write(w, r, name, body)
 }
 
-// waitText is what the page shows until the first build has ended.
-const waitText = `The Go compiler makes the locks, the client library and the server into one program that runs in this page.
-The first time it takes about a minute; then the page opens here.
-
-Go 编译器正在把锁、客户端库和服务器编译成一个在本页里运行的程序。
-第一次约需一分钟，完成后页面会自动打开。`
-
-// retries are the scripts of the pages that are there before a build has succeeded: each loads its page again when an
-// event says that there is something else to show.
-var retries = map[string]string{
-	"building.js": `new EventSource("events?seen=0").onmessage = e => { const m = JSON.parse(e.data); if (m.reload || m.error) location.reload(); };` + "\n",
-	"failed.js":   `new EventSource("events?seen=0").onmessage = e => { if (JSON.parse(e.data).reload) location.reload(); };` + "\n",
-}
-
 // writeWaitPage answers while no build has succeeded: with a page, or with its script.
 func writeWaitPage(w http.ResponseWriter, name, failure string) {
 	w.Header().Set("Content-Type", loopback.ContentType(name))
-	if script, ok := retries[name]; ok {
+	if script, ok := waitScripts[name]; ok {
 		fmt.Fprint(w, script)
 		return
 	}

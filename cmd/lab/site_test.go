@@ -133,7 +133,7 @@ func TestAPageIsNotifiedOfEachBuild(t *testing.T) {
 	s.beginBuild()
 	s.endBuild(readyPage(), nil)
 	n.until("reload", "")
-	// A page that was loaded before and connects only now.
+	// A page with seen=N shows build N. One that was loaded before connects only now.
 	listenTo(t, server.URL+"/events?seen=1").until("reload", "")
 	listenTo(t, server.URL+"/events?seen=2").until("current", "")
 }

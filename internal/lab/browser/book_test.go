@@ -23,7 +23,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// noLab is a script for the book's pages, which have no lab that a test could wait for.
+// noLab gives the book's pages, which have no lab, what openAt and the verbs of rows wait for.
 const noLab = `if (!/lab.html/.test(location.pathname)) window.lab = { ready: Promise.resolve(), settled: () => {} };`
 
 // writtenBook is the folder of the book, which the first test that needs it writes.
@@ -90,7 +90,7 @@ func scenesPlay(t *testing.T, dir string) {
 	p := openAt(t, "file://"+alone+"/lab.html"+scene("A7"), 900, 900)
 	for address := range played {
 		p.play(row{do: "open " + address, look: "s.panels.length > 0 && s.end > 0 && said() === ''"})
-		p.play(row{do: `run 0 | wait !shown("#fate") || shown("#fate-bars .bar")`}) // until it has its fates, if it shows any
+		p.play(row{do: `run 0 | wait !shown("#fate") || shown("#fate-bars .bar")`}) // until its fates are drawn
 	}
 }
 

@@ -35,7 +35,7 @@ var (
 // TestMain builds the page once, and starts one browser. Each test has a tab.
 func TestMain(m *testing.M) {
 	if testenv.Elsewhere() || testenv.Raced {
-		os.Exit(0) // the lab has a server of its own, and what runs here is in other processes
+		os.Exit(0) // the lab has a server of its own; and nearly all runs in other processes, which have no race detector
 	}
 	code, err := run(m)
 	if err != nil {
@@ -117,9 +117,9 @@ func open(t *testing.T, address string) *tab {
 	return openAt(t, "file://"+labFile+address, 1200, 900)
 }
 
-// openAt opens an address in a window of this size, and returns when the page is ready. The page runs the
-// scripts first before its own.
-func openAt(t *testing.T, url string, width, height int64, first ...string) *tab {
+// openAt opens an address in a window of this size, and returns when the page is ready. The page runs scripts before
+// its own.
+func openAt(t *testing.T, url string, width, height int64, scripts ...string) *tab {
 	t.Helper()
 	readOnce.Do(func() {
 		// go test repeats its last result until a file changes that a test has read. The page is built by other
@@ -157,13 +157,13 @@ func openAt(t *testing.T, url string, width, height int64, first ...string) *tab
 	}()
 
 	require.NoError(t, chromedp.Do(ctx, chromedp.EmulateViewport(width, height)))
-	for _, script := range append(first, ownStorage, seeScript) {
+	for _, script := range append(scripts, ownStorage, seeScript) {
 		require.NoError(t, chromedp.Do(ctx, atStart(script)))
 	}
 	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(url)))
 	require.NoError(t, p.waits("document.readyState == 'complete' && typeof lab == 'object'"))
 	js[any](p, "lab.ready.then(() => null)")
-	require.NoError(t, p.run("null"))
+	require.NoError(t, p.run("null")) // when the engine has answered the page's first requests
 	t.Cleanup(func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()

@@ -30,7 +30,7 @@ func measuredTime(lock string) string {
 	if err != nil {
 		panic(err)
 	}
-	return fmt.Sprintf("%#.3g s", float64(times[0])/1e9)
+	return fmt.Sprintf("%#.3g s", float64(times[0])/1e9) // of nanoseconds
 }
 
 // loaded are the addresses of what the page has loaded.
@@ -42,7 +42,7 @@ func TestOnlyOneFileAndNotALargeOne(t *testing.T) {
 	info := testenv.Must(os.Stat(labFile))(t)
 	const most = 3_100_000 // bytes
 	require.LessOrEqual(t, info.Size(), int64(most))
-	p.play(row{look: loaded, want: list{}})
+	p.play(row{look: loaded, want: list{}}) // row_test.go says what a row is
 }
 
 // filmed are scenes of which the page must show what go test sees.

@@ -33,6 +33,18 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
+// The files are templates of cases; the actions between braces call the functions in values. This is a case:
+//
+//	== what the page must do
+//	at ADDRESS in 1440x900        the address as open of a case reads it, and the window
+//	VERB ARGUMENT | VERB ARGUMENT what a reader does: the map verbs has the verbs
+//		EXPRESSION                    what must be true then
+//		EXPRESSION → JSON             the value that it must have; or has TEXTS, lacks TEXTS, or match REGEXP
+//			a line that continues the one above
+//
+//go:embed testdata/*.txt
+var scriptFiles embed.FS
+
 // A row says what a reader does and what the page then shows.
 type row struct {
 	do   string // pairs of a verb (see verbs) and its argument, separated by " | ": "click #rest | go s.end"
@@ -279,18 +291,6 @@ func addressOf(lock string) locks.Address {
 	}
 	return l.Open()
 }
-
-// The files are templates of cases; the actions between braces have the functions of values. This is a case:
-//
-//	== what the page must do
-//	at ADDRESS in 1440x900        the address as open of a case reads it, and the window
-//	VERB ARGUMENT | VERB ARGUMENT what a reader does: the map verbs has the verbs
-//		EXPRESSION                    what must be true then
-//		EXPRESSION → JSON             the value that it must have; or has TEXTS, lacks TEXTS, or match REGEXP
-//			a line that continues the one above
-//
-//go:embed testdata/*.txt
-var scriptFiles embed.FS
 
 // values are the functions of the templates.
 var values = template.FuncMap{

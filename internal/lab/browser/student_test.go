@@ -18,8 +18,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// What the grader finds in a student's lock opens in a lab that has that lock: the
-// page shows at the end of the schedule what the grader says.
+// What the grader finds in a student's lock opens in a lab with that lock: the page shows what the grader says.
 func TestTheGradersScheduleOpensWithTheStudentsLock(t *testing.T) {
 	t.Parallel()
 	attempts := []struct{ name, harm string }{
@@ -82,7 +81,7 @@ func TestTheLinkOfASchedulerIsAnAnswer(t *testing.T) {
 	on := open(t, "#lock=naive&n=2&t=0ns")
 	for _, task := range locks.Tasks {
 		t.Run(task.Lock.Name, func(t *testing.T) {
-			p := &tab{T: t, ctx: on.ctx}
+			p := &tab{T: t, ctx: on.ctx} // the same tab in this subtest
 			answer := func() counterexample.Result { return counterexample.Play(t, task.Number, js[string](p, "s.link")) }
 			ours := testenv.Must(locks.ParseAddress(answers[task.Number]))(t)
 			p.play(row{do: "open " + scene(task.Lock.Name), look: "text('#goal')", want: has{task.Lock.Goal.Text.String()}})

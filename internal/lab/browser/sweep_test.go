@@ -24,6 +24,7 @@ var faces = []string{
 	"#lock=predecessor&n=3&mode=find&kinds=expire&faults=1", "#lock=predecessor&n=3&do=200ms.A.stop&t=5s",
 }
 
+// What rows of this file do and look at. row_test.go says what a row is, and has the verbs; see.js has the functions.
 const (
 	aids    = "click #predict | click #inspect | click #cost"                                  // opens what helps a reader
 	misfits = "[...names(), ...contrast(), ...narrow(), ...overlaps(), ...outside()]"          // what see.js finds wrong
@@ -64,7 +65,7 @@ func sweptScenes() (all []string) {
 func TestTheSweep(t *testing.T) {
 	looks := allLooks
 	if !testenv.AtLength() {
-		looks = looks[:4] // see there
+		looks = looks[:4] // the first four, as allLooks says
 	}
 	for i, look := range looks {
 		t.Run(fmt.Sprint(look.window, " ", look.theme, " ", look.extra), func(t *testing.T) {
@@ -72,24 +73,24 @@ func TestTheSweep(t *testing.T) {
 			width, height := windowSize(t, look.window)
 			p := openAt(t, "file://"+labFile+"#lock=naive&n=2&t=0ns", width, height)
 			p.play(row{do: "theme " + look.theme})
-			see := func(do string) {
+			looksRight := func(do string) {
 				p.play(row{do: do + " | run lab.pause()" + drawn + " | shot"})
 				assert.Empty(p, js[[]string](p, misfits), do)
 			}
 			for j, address := range sweptScenes() {
-				if testenv.AtLength() || (i+j)%len(looks) == 0 {
-					see("open " + address + look.extra)
+				if testenv.AtLength() || (i+j)%len(looks) == 0 { // at a landing, each scene in one look
+					looksRight("open " + address + look.extra)
 				}
 			}
 			if strings.Contains(look.extra, "projector") { // the rest is not on it
 				return
 			}
-			// What a reader opens over a scene: the list of levels, and what helps to understand and to guess.
-			see("open " + faces[0] + look.extra + " | click #levels")
+			// What a reader opens over a scene: the list of levels, what helps to understand, and a guess with its verdict.
+			looksRight("open " + faces[0] + look.extra + " | click #levels")
 			p.play(row{do: "run one('#levels-box').close()", look: "lab.strings()", want: list{}})
-			see("open #lock=naive,predecessor&n=4&seed=1&t=0ns" + look.extra + " | " + aids +
+			looksRight("open #lock=naive,predecessor&n=4&seed=1&t=0ns" + look.extra + " | " + aids +
 				" | wait text('#cost-state') === '' | click #next-release")
-			see("run (fill('#ask', {first: '-', n: 1}), app.speed = 1000) | click #guess | wait one('#verdict')")
+			looksRight("run (fill('#ask', {first: '-', n: 1}), app.speed = 1000) | click #guess | wait one('#verdict')")
 			p.play(row{do: aids})
 			byKeyboard := []string{"#", faces[0], faces[2]} // scenes that are gone through with the key Tab alone
 			for j, address := range byKeyboard {
@@ -117,6 +118,7 @@ func shot(p *tab, _ string) error {
 	return os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%02d.png", name, p.shots)), png, 0o644)
 }
 
+// tabs presses the key Tab a number of times.
 func tabs(p *tab, times string) error {
 	n, err := strconv.Atoi(times)
 	if err != nil {

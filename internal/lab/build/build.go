@@ -90,7 +90,7 @@ func (b *Builder) Build(ctx context.Context, exercisesOptional bool) (*Page, err
 	wasm, err := b.compile(ctx, exercises)
 	var wrong *CompileError
 	if exercisesOptional && exercises != "" && errors.As(err, &wrong) {
-		wasm, _ = b.compile(ctx, "")
+		wasm, _ = b.compile(ctx, "") // err stays: the caller gets both
 	}
 	if wasm == nil {
 		return nil, err
@@ -106,7 +106,7 @@ func (b *Builder) compile(ctx context.Context, exercises string) ([]byte, error)
 	}
 	defer os.RemoveAll(dir)
 	out := filepath.Join(dir, "engine.wasm")
-	// The file is to be small: what is linked of the network, and never called, is not inlined.
+	// Nothing of net/... is inlined: it is linked and never called, and so the file is smaller.
 	args := []string{"build", "-trimpath", "-ldflags=-s -w", "-gcflags=net/...=-l", "-o", out}
 	if exercises != "" {
 		file, overlay := filepath.Join(dir, "exercises.go"), filepath.Join(dir, "overlay.json")
@@ -117,7 +117,7 @@ func (b *Builder) compile(ctx context.Context, exercises string) ([]byte, error)
 			}
 		}
 		replace[filepath.Join(b.Root, "internal", "lab", "engine", "exercises_generated.go")] = file
-		list, _ := json.Marshal(map[string]any{"Replace": replace}) // strings
+		list, _ := json.Marshal(map[string]any{"Replace": replace}) // of strings: there is no error
 		if err := errors.Join(os.WriteFile(file, []byte(exercises), 0o644), os.WriteFile(overlay, list, 0o644)); err != nil {
 			return nil, err
 		}
@@ -165,8 +165,7 @@ func (b *Builder) ReadFiles() (map[string][]byte, error) {
 	return page, err
 }
 
-// A Stamp is the size and the time of each source file. If two stamps are equal, the sources have
-// not changed in between.
+// A Stamp is the size and the time of each source file. If two are equal, the sources have not changed in between.
 type Stamp map[string]string
 
 // Stamp looks at all sources that the page may depend on.
@@ -193,8 +192,8 @@ func (b *Builder) Stamp() Stamp {
 		dir, file := filepath.Split(name)
 		isGo := strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, "_test.go") || file == "go.mod"
 		inPage := strings.HasPrefix(name, filepath.Join(b.Root, "internal", "lab", "page")+string(filepath.Separator))
-		quoted := filepath.Clean(dir) == filepath.Join(b.Root, "docs") && strings.HasPrefix(file, "bugs.")
-		if info, err := d.Info(); err == nil && (isGo || inPage || quoted) {
+		inBugs := filepath.Clean(dir) == filepath.Join(b.Root, "docs") && strings.HasPrefix(file, "bugs.") // quoted
+		if info, err := d.Info(); err == nil && (isGo || inPage || inBugs) {
 			s[name] = fmt.Sprint(info.Size(), " ", info.ModTime())
 		}
 		return nil

@@ -53,32 +53,14 @@ func scriptsOfThePage(t *testing.T) map[string]string {
 
 // TestNoScriptOfThePageImportsItself: no script imports one that imports it, directly or not.
 func TestNoScriptOfThePageImportsItself(t *testing.T) {
-	require.Empty(t, circle(scriptsOfThePage(t)))
-	require.Equal(t, []string{"a.js", "b.js", "c.js", "a.js"}, circle(map[string]string{
+	require.Empty(t, importCircle(scriptsOfThePage(t)))
+	require.Equal(t, []string{"a.js", "b.js", "c.js", "a.js"}, importCircle(map[string]string{
 		"a.js": "import { b } from \"./b.js\";\n", "b.js": "export {\n  c,\n} from \"./c.js\";\n", "c.js": "import \"./a.js\";\n",
 	}))
 }
 
-// TestAFieldOfTheStoreHasOneWriter: only one script writes a field of app, the state of the page in store.js. And a
-// script is short enough to be read in one go.
-func TestAFieldOfTheStoreHasOneWriter(t *testing.T) {
-	texts := scriptsOfThePage(t)
-	writes := regexp.MustCompile(`\bapp\.(\w+)(?: = | [-+]= |\+\+)|\+\+app\.(\w+)`)
-	writers := make(map[string]string)
-	for _, file := range slices.Sorted(maps.Keys(texts)) {
-		require.LessOrEqual(t, strings.Count(texts[file], "\n"), 400, "%s, in lines: give a part of it a file of its own", file)
-		for _, m := range writes.FindAllStringSubmatch(texts[file], -1) {
-			field := m[1] + m[2] // one of the two groups is empty
-			require.Contains(t, []string{"", file}, writers[field], "a second script, %s, writes app.%s", file, field)
-			writers[field] = file
-		}
-	}
-	require.Equal(t, "store.js", writers["scene"])
-	require.Equal(t, "time.js", writers["t"])
-}
-
-// circle returns scripts of which each imports the next one, and the last is the first again; nil: there is no circle.
-func circle(texts map[string]string) []string {
+// importCircle returns scripts of which each imports the next one, and the last is the first again; nil: none do.
+func importCircle(texts map[string]string) []string {
 	var path []string
 	done := make(map[string]bool)
 	var visit func(name string) []string
@@ -91,7 +73,7 @@ func circle(texts map[string]string) []string {
 		}
 		path = append(path, name)
 		for _, m := range importLine.FindAllStringSubmatch(texts[name], -1) {
-			if found := visit(m[2]); found != nil {
+			if found := visit(m[2]); found != nil { // m[2] is the imported file
 				return found
 			}
 		}
@@ -107,6 +89,28 @@ func circle(texts map[string]string) []string {
 	return nil
 }
 
+func TestAScriptIsShortEnoughToBeReadInOneGo(t *testing.T) {
+	for file, text := range scriptsOfThePage(t) {
+		require.LessOrEqual(t, strings.Count(text, "\n"), 400, "%s, in lines: give a part of it a file of its own", file)
+	}
+}
+
+// TestAFieldOfTheStoreHasOneWriter: only one script writes a field of app, the state of the page in store.js.
+func TestAFieldOfTheStoreHasOneWriter(t *testing.T) {
+	texts := scriptsOfThePage(t)
+	writes := regexp.MustCompile(`\bapp\.(\w+)(?: = | [-+]= |\+\+)|\+\+app\.(\w+)`)
+	writers := make(map[string]string)
+	for _, file := range slices.Sorted(maps.Keys(texts)) {
+		for _, m := range writes.FindAllStringSubmatch(texts[file], -1) {
+			field := m[1] + m[2] // one of the two groups is empty
+			require.Contains(t, []string{"", file}, writers[field], "a second script, %s, writes app.%s", file, field)
+			writers[field] = file
+		}
+	}
+	require.Equal(t, "store.js", writers["scene"])
+	require.Equal(t, "time.js", writers["t"])
+}
+
 // The lab plays each exercise that the explorer can play, and leaves out one that is not finished.
 func TestTheExercisesAreInTheLab(t *testing.T) {
 	b := testenv.Must(New(t.Context(), "."))(t)
@@ -114,7 +118,7 @@ func TestTheExercisesAreInTheLab(t *testing.T) {
 	for _, e := range locks.Playable {
 		require.Regexp(t, fmt.Sprintf(`AddExercise\(%q, .*"Exercise \d+: \w.*练习 \d+：\S`, e.Folder), source)
 	}
-	require.NotContains(t, source, "11-break")
+	require.NotContains(t, source, "11-break", "in exercise 11 nobody writes a lock")
 
 	dir := t.TempDir()
 	writeLock := func(program string) {
@@ -165,7 +169,8 @@ func TestAFileThatThePageLacksIsAnError(t *testing.T) {
 	}
 }
 
-// unpack does what packed.js does, and reverses pack: see there for the groups of 7 bits.
+// unpack does what packed.js does, and reverses pack: each character has a group of 7 bits, or is of two bytes and has
+// two groups, an unsafe character and the next one.
 func unpack(t *testing.T, text string) (out []byte) {
 	t.Helper()
 	require.NotContains(t, text, "<")
@@ -180,7 +185,7 @@ func unpack(t *testing.T, text string) (out []byte) {
 			if count >= 8 {
 				count -= 8
 				out = append(out, byte(bits>>count))
-				bits &= 127
+				bits &= 127 // at most 7 are left
 			}
 		}
 	}

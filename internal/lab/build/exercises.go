@@ -17,20 +17,20 @@ import (
 
 // An exerciseAPI says how the lab opens the locks of an exercise, and what their package must declare for that.
 type exerciseAPI struct {
-	open      string // a Go expression of type locks.Open, in which %s is the package
+	open      string // a Go expression of type locks.Open, in which %[1]s is the package
 	notLocked string // the package's error for an unlock without the lock
 	needs     string // what else, with commas, as declared has it: "New 2" is a function of two parameters
 }
 
 var (
-	plain        = exerciseAPI{"locks.Alone(%s.New)", "ErrNotLocked", "New 2, Lock, TryLock, Unlock"}
+	plain        = exerciseAPI{"locks.Alone(%[1]s.New)", "ErrNotLocked", "New 2, Lock, TryLock, Unlock"}
 	exerciseAPIs = map[string]exerciseAPI{
 		"01-naive": plain, "02-herd": plain, "03-predecessor": plain, "05-give-up": plain, "06-find-again": plain,
 		"04-reentrant":  {"locks.Owned(%[1]s.New, %[1]s.NewOwner)", "ErrNotOwner", "New 2, NewOwner 1, Lock, TryLock, Unlock"},
 		"07-fence":      {"locks.Registers(%[1]s.New, %[1]s.ErrStale)", "ErrStale", "New 2, Write, Read"},
-		"08-semaphore":  {"locks.Permits(%s.New)", "ErrNotAcquired", "New 3, Acquire, TryAcquire, Release"},
-		"09-read-write": {"locks.ReadersAndWriters(%s.New)", "ErrNotLocked", "New 2, RLock, RUnlock, Lock, Unlock"},
-		"10-election":   {"locks.Candidates(%s.New)", "ErrLost", "New 3, Lead"},
+		"08-semaphore":  {"locks.Permits(%[1]s.New)", "ErrNotAcquired", "New 3, Acquire, TryAcquire, Release"},
+		"09-read-write": {"locks.ReadersAndWriters(%[1]s.New)", "ErrNotLocked", "New 2, RLock, RUnlock, Lock, Unlock"},
+		"10-election":   {"locks.Candidates(%[1]s.New)", "ErrLost", "New 3, Lead"},
 	}
 )
 

@@ -29,9 +29,9 @@ var (
 	fileTag = regexp.MustCompile(`<link rel="(?:stylesheet|icon)" href="([^"]+)">|<script type="module" src="([^"]+)"></script>`)
 	// importLine matches an import of a module of the page, which begins its line or ends a list of several.
 	importLine  = regexp.MustCompile(`(?m)(^(?:import|export)\b[^"';]*|^\}\s*from\s*)"\./([^"]+)"`)
-	forReaders  = regexp.MustCompile(`(?m)^ +|(?s:/\*.*?\*/\s*)`)      // of a style sheet or of index.html
-	commentLine = regexp.MustCompile(`(?m)^[\t ]+(?://.*\n)?|^//.*\n`) // of a script: it is for readers of the sources
-	indent      = regexp.MustCompile(`(?m)^\t+(?://.*\n)?`)            // of a script that has no texts of several lines
+	forReaders  = regexp.MustCompile(`(?m)^ +|(?s:/\*.*?\*/\s*)`)      // indents and comments of a style sheet or a page
+	commentLine = regexp.MustCompile(`(?m)^[\t ]+(?://.*\n)?|^//.*\n`) // indents and lines of comment of a module
+	indent      = regexp.MustCompile(`(?m)^\t+(?://.*\n)?`)            // the same of the worker, if a tab is before it
 )
 
 func (b *Page) file(name string) ([]byte, error) {
@@ -62,8 +62,8 @@ func (b *Page) labPage(engine string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// It would end the element. In JavaScript it occurs only in strings, in which \/ is the same as /.
 	text := indent.ReplaceAllString(string(b.Files["wasm_exec.js"])+"\n"+string(worker), "")
+	// </script would end the element. In JavaScript it occurs only in strings, in which \/ is the same as /.
 	text = strings.ReplaceAll(text, "</script", `<\/script`)
 	rules := inlinePolicy
 	if engine == "" { // the page loads what lies beside it: films.js, and later wasm.js
@@ -73,9 +73,9 @@ func (b *Page) labPage(engine string) ([]byte, error) {
 	return b.inlined(engine+"<script type=\"text/plain\" id=\"lab-worker\">\n"+text+"</script>\n", rules)
 }
 
-// inlined returns index.html with the files that it names in the place of their elements, more behind the script, and
-// the policy in its head.
-func (b *Page) inlined(more, policy string) ([]byte, error) {
+// inlined returns index.html with the files that it names in the place of their elements, afterScript after the script,
+// and the policy in its head.
+func (b *Page) inlined(afterScript, policy string) ([]byte, error) {
 	var faults error
 	scripts := 0
 	page := fileTag.ReplaceAllFunc(forReaders.ReplaceAll(b.Files["index.html"], nil), func(tag []byte) []byte {
@@ -87,7 +87,7 @@ func (b *Page) inlined(more, policy string) ([]byte, error) {
 		case path.Ext(file) == ".js":
 			scripts++
 			text, err = b.script(file)
-			text += more
+			text += afterScript
 		case path.Ext(file) == ".css":
 			text = "<style>\n" + strings.ReplaceAll(forReaders.ReplaceAllString(string(body), ""), "</style", `<\/style`) + "</style>"
 		default:
@@ -106,15 +106,14 @@ func (b *Page) inlined(more, policy string) ([]byte, error) {
 	return InHead(page, `<meta http-equiv="Content-Security-Policy" content="`+policy+`">`), nil
 }
 
-// script returns the elements that run a module: the text of it and of all that it imports, and packed.js,
-// which makes an import map of them.
+// script returns the elements that run a module: the texts of it and of its imports, and packed.js, which maps these.
 func (b *Page) script(first string) (string, error) {
 	modules := make(map[string]string)
 	unpacker, err := b.file("packed.js")
 	if err == nil {
 		err = b.addModules(modules, first)
 	}
-	list, _ := json.Marshal(modules) // strings
+	list, _ := json.Marshal(modules) // of strings: there is no error
 	return fmt.Sprintf(`<script type="text/plain" id="lab-modules" data-first="lab/%s">%s</script>
 <script>
 %sstartModules(document.getElementById("lab-modules"));
@@ -122,8 +121,7 @@ func (b *Page) script(first string) (string, error) {
 `, first, pack(compressed(list)), unpacker), err
 }
 
-// addModules adds a module and those that it imports, by the names by which they
-// import each other in a page of one file.
+// addModules adds a module and those that it imports, by the names that they have in the page of one file.
 func (b *Page) addModules(modules map[string]string, name string) error {
 	if modules["lab/"+name] != "" {
 		return nil
@@ -148,17 +146,18 @@ var unsafeChars = []byte("\x00\n\r\"<\\") // they end a string or an element, or
 
 // pack writes bytes as text that can be in an element of the page and between quotation marks in a script. A character
 // has seven bits, so the text is shorter than base64 by a seventh. In the place of an unsafe character and the next one
-// there is one character of two bytes that says both. packed.js in the page reads the text.
+// there is one character of two bytes: the next one's seven bits, and above them the number of the unsafe one, from 1.
+// If nothing is next, a number of its own is above the unsafe one. packed.js in the page reads the text.
 func pack(b []byte) string {
 	var text []byte
 	groups := (8*len(b) + 6) / 7
 	group := func(i int) rune { // the seven bits from 7*i on
-		at := 7 * i / 8 // the byte in which they begin, at its bit 7*i%8
+		at, bit := 7*i/8, 7*i%8 // the byte and the bit at which they begin
 		two := uint(b[at]) << 8
 		if at+1 < len(b) {
 			two |= uint(b[at+1])
 		}
-		return rune(two >> (9 - 7*i%8) & 127)
+		return rune(two >> (9 - bit) & 127)
 	}
 	for i := 0; i < groups; i++ {
 		c := group(i)

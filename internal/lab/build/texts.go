@@ -68,7 +68,7 @@ func (b *Builder) texts() ([]byte, error) {
 
 // sources returns the texts of sourceFiles by path from the root, with a student's folder in the exercise's place.
 func (b *Builder) sources() (map[string]string, error) {
-	readFrom := make(map[string]string) // the file that is read for each; "": none is
+	readFrom := make(map[string]string) // the file that is read in the place of each; "": the student has none
 	for _, pattern := range sourceFiles {
 		files, _ := filepath.Glob(filepath.Join(b.Root, filepath.FromSlash(pattern))) // the patterns are well formed
 		for _, file := range files {
@@ -121,7 +121,7 @@ var (
 func bugTexts(catalogue string) map[string]bugText {
 	all := make(map[string]bugText)
 	headings := bugHeading.FindAllStringSubmatchIndex(catalogue, -1)
-	for i, h := range headings {
+	for i, h := range headings { // h has the ends of the heading, of its ID and of its title
 		id, title, end := catalogue[h[2]:h[3]], catalogue[h[4]:h[5]], len(catalogue)
 		if i+1 < len(headings) {
 			end = headings[i+1][0]
@@ -138,8 +138,8 @@ func bugTexts(catalogue string) map[string]bugText {
 	return all
 }
 
-// oneLine joins the lines of a paragraph with spaces. Beside Chinese there is none, and a space behind a mark
-// such as 。, which Markdown may need, is removed.
+// oneLine joins the lines of a paragraph with spaces, and beside Chinese without one: "一行\n和 two\nwords" becomes
+// "一行和 two words". A space behind a Chinese mark such as 。, which Markdown may need, is removed.
 func oneLine(p string) string {
 	return markSpace.ReplaceAllString(strings.ReplaceAll(lineEnd.ReplaceAllString(p, "$1$2"), "\n", " "), "$1")
 }
@@ -150,8 +150,7 @@ func inlineHTML(md string) string {
 	return boldMark.ReplaceAllString(codeMark.ReplaceAllString(md, "<code>$1</code>"), "<b>$1</b>")
 }
 
-// MeasuredTimes returns the times that docs/figures of a checkout has for locks with 1000 contenders on
-// a real server, in nanoseconds.
+// MeasuredTimes returns the times in docs/figures for locks with 1000 contenders on a real server, in nanoseconds.
 func MeasuredTimes(root string, names ...string) (times []int64, err error) {
 	text, err := os.ReadFile(filepath.Join(root, "docs", "figures", "real-1000.json"))
 	if err != nil {

@@ -34,7 +34,7 @@ type job struct {
 // the engine, and the page starts another.
 func (j job) do(t *testing.T) {
 	var answer []byte
-	err := i18n.Errorf("the run was ended by the test that it runs in") // unless t.Run sets it
+	err := i18n.Errorf("the run was ended by the test that it runs in") // a failed test ends before it sets another
 	t.Run("", func(t *testing.T) {
 		defer func() {
 			if p := recover(); p != nil {
@@ -68,14 +68,14 @@ func serve(t *testing.T) {
 		if len(args) > 1 {
 			j.progress = args[1]
 		}
-		var start js.Func
-		start = js.FuncOf(func(_ js.Value, functions []js.Value) any { // which the promise calls at once
-			start.Release()
+		var executor js.Func
+		executor = js.FuncOf(func(_ js.Value, functions []js.Value) any { // which the promise calls at once
+			executor.Release()
 			j.resolve, j.reject = functions[0], functions[1]
 			jobs <- j
 			return nil
 		})
-		return js.Global().Get("Promise").New(start)
+		return js.Global().Get("Promise").New(executor)
 	}))
 	js.Global().Call("zklabReady")
 	for j := range jobs {
@@ -90,7 +90,7 @@ func main() {
 	// A film of a hundred clients makes garbage fast. The page has memory for it and one core.
 	debug.SetGCPercent(800)
 	if os.Getenv("ZKLOCK_LAB_ONCE") != "" {
-		// The page wants one film that repeats: the collector's goroutines would run beside it.
+		// The page wants one film that is the same each time: the collector's goroutines would run beside it.
 		debug.SetGCPercent(-1)
 	}
 	debug.SetMemoryLimit(160 << 20)

@@ -55,9 +55,9 @@ func (c *checkout) source(file string) (*source, error) {
 	return s, err
 }
 
-// Declared returns the functions, types, constants and variables of a Go file, each by its first name, with the
-// comment before its declaration: first the functions, because a type may have the name of a method, and a name means
-// the first part that has it.
+// Declared returns the functions, types, constants and variables of a Go file, each with the comment before it. A
+// declaration of several names has the first of them. The functions come first: if a type and a method have the same
+// name, excerpt finds the method.
 func Declared(file, text string) (parts []Excerpt, err error) {
 	set := token.NewFileSet()
 	f, err := parser.ParseFile(set, file, text, parser.ParseComments)

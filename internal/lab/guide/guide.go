@@ -29,10 +29,10 @@ type Row struct {
 	at      time.Duration // the instant of the scene
 }
 
-// Fill adds to the rows of the guide what they show, as moments.txt says. root is the folder of a checkout.
+// Fill adds to the rows of the guide what they show: moments.txt has a moment for each, in order. root is a checkout's.
 func Fill(root string, all []Row) error {
 	files := &checkout{root: root, read: make(map[string]*source)}
-	next := 0 // the number of the next moment
+	next := 0 // the index of the next moment
 	var faults error
 	for i := range all {
 		row := &all[i]
@@ -57,7 +57,7 @@ func (c *checkout) fillRow(row *Row, m *moment) (err error) {
 		return err
 	}
 	for _, p := range m.code {
-		if p.name == "" {
+		if p.name == "" { // a picture, or a section of a page
 			row.Figures = append(row.Figures, p.file)
 			continue
 		}
@@ -95,7 +95,8 @@ func (m *moment) address() (string, time.Duration, error) {
 	return a.String(), at, nil
 }
 
-// sceneOf returns the address of a scene, and the instant at which its story quotes a phrase, or 0.
+// sceneOf returns the address of a scene, and the instant at which its story quotes a phrase, or 0. The scene is one of
+// ownScenes, of which only the opening has stops, or it is a lock's: that of its story, if there is one.
 func sceneOf(scene, phrase string) (a locks.Address, quoted time.Duration, err error) {
 	var stops []locks.Stop
 	if own, ok := ownScenes[scene]; ok {

@@ -111,7 +111,8 @@ func TestTheLinesBesideAStepsSceneAreItsOwn(t *testing.T) {
 	}
 }
 
-// Each scene has an instant, which is in its film, and the event of the moment happens just before it.
+// A moment (moments.go) is what the reader shows for a phrase: a scene, an instant, and an event. The instant is in the
+// scene's film, and the event happens just before it.
 func TestMoments(t *testing.T) {
 	filmsOf := make(map[string][]*film.Film) // by the address without the instant
 	for _, r := range filledRows(t) {
@@ -135,14 +136,13 @@ func TestMoments(t *testing.T) {
 			continue
 		}
 		require.NotEmpty(t, event, r.Phrase)
-		// The event must be so fresh that nothing else has happened since. A packet is on its way for at most 30 ms,
-		// one and a half of the mean of 20 ms. In a schedule an action lasts 200 ms, and a moment may be two after it.
-		slack := 30 * time.Millisecond
+		// The event is just before the instant: nothing else has happened since.
+		slack := 30 * time.Millisecond // the longest trip of a packet; the mean is 20 ms
 		switch {
 		case strings.Contains(r.Scene, "mode=schedule"):
-			slack = 400 * time.Millisecond
+			slack = 400 * time.Millisecond // two actions of a schedule
 		case strings.Contains(event, "connected"):
-			slack = 10 * time.Millisecond // the shortest way: what the client sends next has not arrived
+			slack = 10 * time.Millisecond // the shortest trip: what the client sends next has not arrived
 		}
 		happened := lastEvent(films[0], event, r.at)
 		assert.GreaterOrEqual(t, happened, time.Duration(0), "%s: no %s up to %v", r.Phrase, event, r.at)
@@ -166,6 +166,7 @@ func TestCommentsAndNames(t *testing.T) {
 	}
 	for line := range strings.Lines(counterparts) {
 		f := strings.Fields(line)
-		require.NoError(t, testenv.Err(c.excerpt(place{file: f[2], name: f[3]})), line)
+		ourFile, ourName := f[2], f[3]
+		require.NoError(t, testenv.Err(c.excerpt(place{file: ourFile, name: ourName})), line)
 	}
 }

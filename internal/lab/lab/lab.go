@@ -1,5 +1,4 @@
-// Package lab answers the requests of the page to its worker. All of it runs in the
-// page, compiled to WebAssembly; go test runs the same.
+// Package lab answers the requests of the page to its worker. It runs in the page, as WebAssembly, and in go test.
 package lab
 
 import (
@@ -30,8 +29,7 @@ type request struct {
 	Parts   bool           `json:"parts"` // of run: progress is called with the Parts of the film
 }
 
-// Answer answers one request, which is JSON. While a long one is being answered,
-// progress is called with what there is so far.
+// Answer answers a request, which is JSON. While a long one is being answered, progress gets what there is so far.
 func Answer(t *testing.T, message []byte, progress func(any)) (any, error) {
 	var r request
 	if err := json.Unmarshal(message, &r); err != nil {
@@ -130,14 +128,13 @@ func runParts(t *testing.T, s locks.Scene, progress func(any)) (*Part, error) {
 	return nextPart(whole), nil
 }
 
-// completeWorld sets the lock that a world names, and returns its entry in the catalogue. It fails if
-// the world has too many contenders for the page.
+// completeWorld sets the lock that a world names, and returns its entry. Too many contenders for the page are an error.
 func completeWorld(w *player.World) (locks.Lock, error) {
 	l, err := locks.Find(w.Name)
 	if err != nil {
 		return l, err
 	}
-	ignored := w.Lock.Ignore // which Answer has set, because another violation is wanted
+	ignored := w.Lock.Ignore // which Answer has set, if only one kind is wanted
 	*w = l.In(*w)
 	w.Lock.Ignore = append(slices.Clone(w.Lock.Ignore), ignored...)
 	if w.Contenders < 0 || w.Contenders > 6 { // choices.js offers no more
@@ -193,8 +190,8 @@ func Fates(t *testing.T, w player.World, choices []string, goal player.Kind, pro
 	if l.Goal != nil && l.Goal.Kind == goal {
 		reached = l.Goal.Reached
 	}
-	explore.Fates(t, w, choices, tries, reached, func(_, n int) {
-		list = append(list, n*100/tries)
+	explore.Fates(t, w, choices, tries, reached, func(_, reaching int) {
+		list = append(list, reaching*100/tries)
 		progress(list)
 	})
 	return list, nil
@@ -283,8 +280,7 @@ type Cost struct {
 	Broken     player.Kind `json:"broken,omitempty"` // the violation, if there is one: then the figures mean little
 }
 
-// CostOf plays a scene without its changes, and counts: it is compared with a formula, which is of
-// a run without faults.
+// CostOf plays a scene without its changes, and counts. The page compares it with a formula, which is without faults.
 func CostOf(t *testing.T, s locks.Scene) (*Cost, error) {
 	s.Changes = nil
 	f, err := Run(t, s)

@@ -107,7 +107,7 @@ func TestEveryKindOfFaultCanBeChosen(t *testing.T) {
 			var choices []string
 			for len(choices) < 60 { // each schedule of these locks is shorter
 				p := played(t, worldWithFault(name, kind), choices)
-				if happened || p.Over { // the schedule has been played with the fault, too
+				if happened || p.Over { // p is the schedule with the fault, or at its end
 					break
 				}
 				next := slices.IndexFunc(p.Enabled, func(action film.Possible) bool { return action.Fault })

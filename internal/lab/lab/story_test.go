@@ -159,8 +159,8 @@ func requireNoStoryNeeded(t *testing.T, l locks.Lock) {
 	}
 }
 
-// wokenForNothing counts the wake-ups after which, by an instant, the contender has asked whether it is its turn, has
-// the answer, and waits again. A contender asks at the instant of its wake-up, and asks on when it has an answer.
+// wokenForNothing counts the wake-ups for nothing up to an instant. The contender asks at once whether it is its turn,
+// asks on at the instant of each answer, and waits again after the last one.
 func wokenForNothing(f *film.Film, by time.Duration) (count int) {
 	departure := func(who string, at time.Duration) string { return who + at.String() }
 	requests := make(map[string]int)        // the request's ID, by its departure
@@ -180,7 +180,7 @@ func wokenForNothing(f *film.Film, by time.Duration) (count int) {
 		}
 		asksAt := m.At
 		request := requests[departure(m.Who, asksAt)]
-		for request != 0 && answered[request] != 0 {
+		for request != 0 && answered[request] != 0 { // up to a request that has no answer, or the last answer
 			asksAt = answered[request]
 			request = requests[departure(m.Who, asksAt)]
 		}
@@ -229,9 +229,10 @@ func countsAt(f *film.Film, at time.Duration) string {
 	if shown.Broken {
 		broken = " !"
 	}
-	return fmt.Sprintf("%s %d %d %d %d %d %d %s %d %d%s", cmp.Or(holders, "-"), len(had),
-		strings.Count(shown.States, "done"), strings.Count(shown.States, "waits"), len(strings.Fields(shown.Nodes)),
-		len(told), requests, cmp.Or(lastSender, "-"), atDoor, wokenForNothing(f, at), broken)
+	done, waits := strings.Count(shown.States, "done"), strings.Count(shown.States, "waits")
+	nodes := len(strings.Fields(shown.Nodes))
+	return fmt.Sprintf("%s %d %d %d %d %d %d %s %d %d%s", cmp.Or(holders, "-"), len(had), done, waits, nodes, len(told),
+		requests, cmp.Or(lastSender, "-"), atDoor, wokenForNothing(f, at), broken) // the columns of countColumns
 }
 
 // A caption may write a number as a word, which inDigits replaces. countPattern finds the numbers, and captures those
@@ -293,8 +294,8 @@ type moment struct {
 // A claim reports whether a caption is right: whether a film shows at a moment what it says of a client or a number.
 type claim func(m moment, clientOrNumber string) bool
 
-// claims has, for each pattern of words in a caption, the claim that these words make. The pattern's groups are the
-// clients or the number; each of them is checked by itself.
+// claims has, for each pattern of words in a caption, the claim that these words make: "A and B hold the lock". The
+// pattern's groups are the clients, which are A to T, or a number; each of them is checked by itself.
 var claims = map[string]claim{
 	`\b([A-T])(?: and ([A-T]))? (?:holds?|has) the lock|\b([A-T]) holds,|\b([A-T])(?: 和 ([A-T]))? (?:仍然|同时)?(?:持有锁|拿到了锁)`: inState("holds"),
 	`\b([A-T]) (?:unlocks|has unlocked)\b`:                                   inState("unlocks done"),
@@ -452,12 +453,12 @@ func marked(p film.Place, bug string) bool {
 }
 
 // contenderThatErrs returns the contender that errs when a film's lock breaks, and that instant. If two hold the lock
-// or one starves, it is the one that got in; otherwise the one that the violation names, or the one that acted last.
+// or one starves, it is the last that got the lock; otherwise the one that the violation names, or else the last actor.
 func contenderThatErrs(f *film.Film) (erring string, breaks time.Duration) {
 	lastActor, lastHolder := f.Clients[0].Contenders[0], ""
 	for _, c := range f.Choices {
 		name, what, _ := strings.Cut(c.Choice, ": ")
-		if !strings.HasPrefix(name, "gap ") && what != "reconnect" {
+		if !strings.HasPrefix(name, "gap ") && what != "reconnect" { // neither is the act of a contender
 			lastActor = name
 		}
 	}
@@ -506,7 +507,7 @@ func stackAt(f *film.Film, contender string, at time.Duration) (stack []film.Pla
 // when the choice is made after which it must, the contender that errs is at the marked line, or has just left it.
 func TestTheContenderThatErrsIsAtTheMarkedLine(t *testing.T) {
 	for _, l := range locks.All() {
-		isOurs := strings.ContainsAny(l.Name, "-EZ") // cures, bugs of the steps, and of zklock
+		isOurs := strings.ContainsAny(l.Name, "-EZ") // cures have a dash in their names; E and Z are ours
 		if l.Group != locks.Museum || isOurs {
 			continue
 		}

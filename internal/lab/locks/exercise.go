@@ -62,12 +62,11 @@ func (e Exercise) Subject(open Open, notLocked error, session time.Duration) pla
 		Permits: e.permits, Together: e.together, Session: session, Lenient: true,
 		Open:      func(conn *zk.Conn, path string) func(string) player.Lock { return open(conn, path, session) },
 		NotLocked: func(err error) bool { return errors.Is(err, notLocked) || errors.Is(err, errNotLeading) },
-		// What costs requests is for the grader's cases that count them. What hides a loss is for
-		// the cases of exercises whose locks can notify their holders.
+		// The grader has its own cases for Costly, which count requests, and for HidesLoss, if a lock can notify its holder.
 		Ignore: []player.Kind{player.WatchLeft, player.Costly, player.HidesLoss},
 	}
 	if e.Register {
-		s.Permits, s.NotLocked = 100, nil // it excludes no contender
+		s.Permits, s.NotLocked = 100, nil // more permits than contenders: it excludes none
 		s.Ignore = append(s.Ignore, player.NodeMissing, player.NodeLeft)
 	}
 	if !e.finds {
@@ -238,12 +237,12 @@ var errLeadsLate = player.Broken{Kind: player.Failure, Text: "lead is called alt
 func (c *candidate) Lock(callerCtx context.Context) error {
 	began, resign, result := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	leadCtx, end := context.WithCancel(context.Background())
-	detach := context.AfterFunc(callerCtx, end)
+	detach := context.AfterFunc(callerCtx, end) // until detach is called, the caller's ctx ends Lead's
 	var calledLate atomic.Bool
 	go func() {
 		defer end()
 		result <- c.election.Lead(leadCtx, func(ctx context.Context, term int64) error {
-			if ended := !detach(); ended {
+			if stillWaits := detach(); !stillWaits { // the caller's ctx has ended
 				calledLate.Store(true)
 				return leadCtx.Err()
 			}

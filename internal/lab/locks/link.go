@@ -20,7 +20,7 @@ import (
 type Address struct {
 	Locks  []string
 	Scene         // its Lock is the first of Locks
-	Beside bool   // the run without the last change is shown, too
+	Beside bool   // "vs=parent": the run without the last change is shown, too
 	Mode   string // "watch", "schedule" or "find"
 
 	// For a schedule that somebody chooses, as in player.World.
@@ -100,7 +100,7 @@ func (a Address) String() string {
 	if len(a.Scripts) > 0 {
 		add("scripts", joinEach(a.Scripts, ",", callsText))
 	}
-	if a.Mode != "watch" {
+	if a.Mode != "watch" { // once more: link.js has the scripts before these
 		if a.Want != "" {
 			add("want", wantName(a.Want))
 		}
@@ -190,7 +190,7 @@ func ParseAddress(text string) (a Address, err error) {
 	return a, nil
 }
 
-// parseAnyLock is ParseAddress without a look into the catalogue, which may not be complete yet.
+// parseAnyLock is ParseAddress without a look into the catalogue, which is filled later than the stories are read.
 func parseAnyLock(text string) (a Address, err error) {
 	a = Address{Locks: []string{"herd", "predecessor"}, Scene: Scene{Contenders: 6, LatencyMs: 20, Seed: 1, Faults: 1}, Mode: "watch"}
 	for pair := range strings.SplitSeq(strings.TrimPrefix(text, "#"), "&") {

@@ -61,7 +61,7 @@ func TestAWrongAddressIsAnError(t *testing.T) {
 // TestThePageWritesTheSameAddresses asks link.js of the page.
 func TestThePageWritesTheSameAddresses(t *testing.T) {
 	addresses := append([]string{"", "#n=7&latency=5.25", "#lock=naive,herd,timeout", "#do=1.5s.B.cut", "#n=0",
-		"#do=soon.B.cut", "#mode=none"}, completeAddresses...)
+		"#do=soon.B.cut", "#mode=none"}, completeAddresses...) // the first are incomplete or wrong
 	var want []string
 	for _, s := range addresses {
 		written := "error"

@@ -58,8 +58,8 @@ type Lock struct {
 	Scene    *Scene `json:"scene,omitempty"` // shows what the lock is known for; nil: six contenders, no changes
 	Goal     *Goal  `json:"goal,omitempty"`
 	Level    *Level `json:"level,omitempty"` // each lock with a goal has one
-	// Fates are, for each number of the scene's choices, how many percent of random
-	// continuations, with the faults that may still happen, reach the goal.
+	// Fates[i] says how many percent of random continuations after the scene's first i choices, with the faults that may
+	// still happen, reach the goal.
 	Fates []int  `json:"fates,omitempty"`
 	Story *Story `json:"story,omitempty"`
 	// World is the lock's own world for chosen schedules; see In. Without a Name, there is none.

@@ -54,7 +54,7 @@ func storyOf(b scenes.Bug, scene Scene) *Story {
 	return &Story{scene, b.Stops}
 }
 
-// percents are the numbers of tries that end in the bug, in percent of all tries.
+// percents turns numbers of tries that end in the bug into percentages of all tries.
 func percents(fates []int) (list []int) {
 	for _, n := range fates {
 		list = append(list, n*100/scenes.FateTries)

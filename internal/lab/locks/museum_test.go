@@ -89,8 +89,8 @@ func playBug(t *testing.T, a locks.Address, s scenes.Bug) {
 	require.NotContains(t, r.Known, string(player.Outlived)) // a holder without its session, which is reported in Known
 }
 
-// TestACureMayReturnWhatItsWorldForbids plays each cure up to the first choice: none may show a violation there. In
-// the world of A1 no client may create a node. Its cure returns that error, which the page must not call a violation.
+// TestACureMayReturnWhatItsWorldForbids: in the world of A1 no client may create a node, and its cure returns that
+// error. The page must not call it a violation: each cure is played up to the first choice, and shows none there.
 func TestACureMayReturnWhatItsWorldForbids(t *testing.T) {
 	for _, s := range scenes.WithScene {
 		l := testenv.Must(locks.Find(s.Ours.Name))(t)

@@ -45,7 +45,7 @@ type highestTokens struct {
 
 const noToken = 0
 
-// note adds the token of a write that begins and that of one that has succeeded, and returns the highest so far.
+// note adds the token of a write that begins or has succeeded, or noToken, and returns the highest of each so far.
 func (h *highestTokens) note(begins, succeeds int64) (begun, succeeded int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -59,7 +59,7 @@ type store struct {
 	token    int64
 	writes   int
 	stale    error
-	refused  bool           // the last write was
+	refused  bool           // the last write was refused, as stale
 	highest  *highestTokens // of all contenders
 }
 

@@ -43,9 +43,9 @@ var Tasks = []Task{
 // existingQueue says that a lock takes its path for the parent of its queue, which exists.
 var existingQueue = player.Subject{Queue: true, Exists: true}
 
-// task makes the task to find the harm in the world w: what is the listing in words. In w.Lock, only Path, Queue and
+// task makes the task to find the harm in the world w. The title names the listing. In w.Lock, only Path, Queue and
 // Exists are set: what the listing takes its path for.
-func task(number int, source string, lock listings.New, w player.World, harm player.Kind, what Text) Task {
+func task(number int, source string, lock listings.New, w player.World, harm player.Kind, title Text) Task {
 	name := fmt.Sprint("break-", number)
 	listing := scenes.Subject(name, lock)
 	if w.Lock.Path != "" {
@@ -57,14 +57,14 @@ func task(number int, source string, lock listings.New, w player.World, harm pla
 		"请破坏它：internal/bugs/listings/"+source+"。“复制链接”得到的链接就是你的答案。")
 	return Task{Number: number, Source: source, Harm: harm, Lock: Lock{
 		Name: name, Group: Exercises,
-		Title: i18n.Both(fmt.Sprintf("Exercise 11, listing %d: %s", number, what.String()),
-			fmt.Sprintf("练习 11，第 %d 个：%s", number, what.In(i18n.Chinese))),
+		Title: i18n.Both(fmt.Sprintf("Exercise 11, listing %d: %s", number, title.String()),
+			fmt.Sprintf("练习 11，第 %d 个：%s", number, title.In(i18n.Chinese))),
 		Note:  note,
 		Scene: &Scene{Lock: name, Contenders: w.Contenders, Seed: 1, Kinds: w.Kinds, Faults: w.Faults},
 		Goal:  &Goal{Kind: harm, Text: scenes.Goals[harm], Reached: explore.EndsIn(harm)}, World: w,
 		Level: &Level{
-			Number: len(scenes.WithScene) + number - 1, Chapter: scenes.Chapters[scenes.OnYourOwn],
-			Level: scenes.Level{Name: what, Intro: note, Victory: "No scene of the lab shows this. Say it in a sentence of " +
+			Number: len(scenes.WithScene) + number - 1, Chapter: scenes.Chapters[scenes.OnYourOwn], // after all with a scene
+			Level: scenes.Level{Name: title, Intro: note, Victory: "No scene of the lab shows this. Say it in a sentence of " +
 				"your own: what did the code believe, and what would it have had to ask?"},
 		},
 		Subject: withSession(listing),
