@@ -31,7 +31,7 @@ func TestLock(t *testing.T) {
 		ErrNotLocked: reentrant.ErrNotOwner,
 		Queue:        true,
 		WakeUps:      func(waiting int) int { return 1 },
-		Requests:     func(n int) int { return 5*n - 2 },
+		Requests:     func(n int) int { return 5*n - 2 }, // five for each that waits, and three for the first
 	})
 }
 

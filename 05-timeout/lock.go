@@ -144,7 +144,7 @@ type Lease struct {
 	held     chan struct{}   // run gives the lock to contend; the fields above are written before
 	lost     context.Context // ends when the lock can no longer be trusted
 	lose     func()          // ends lost
-	over     context.Context // ends with lost, and when the holder unlocks
+	over     context.Context // ends with lost, or when the holder unlocks
 	release  func()          // ends over
 	finished chan struct{}   // closed when run has ended: our node has gone, or goes with the client
 	err      error           // why there is no lease; written before finished is closed
@@ -186,7 +186,7 @@ func (l *Lease) run(ctx context.Context, try bool) {
 	if err == nil {
 		err = l.hold(ctx)
 	}
-	// A node that has gone is not deleted: another contender's node can have its name.
+	// Our node is deleted after an error, too, unless it has gone: another's can have its name.
 	if l.node != "" && !nothingToDelete(err) {
 		if removed := l.remove(); err == nil {
 			err = removed
@@ -285,8 +285,8 @@ func (l *Lease) predecessor() (before string, err error) {
 }
 
 // look reads our node, and returns until when the lock can be trusted: one session
-// timeout after the read was sent. The server received it later than that, and ends
-// the session no sooner than one session timeout after it did.
+// timeout after the read was sent. The server receives the read later, and ends the
+// session no sooner than one session timeout after that.
 func (l *Lease) look() (until time.Time, err error) {
 	err = l.lock.retry(func() error {
 		sent := time.Now()

@@ -43,7 +43,7 @@ var leases = locktest.LeaseSubject{
 
 func TestLeases(t *testing.T) { locktest.Run(t, leases) }
 
-// contender makes a contender as the suites for locks without leases use it.
+// contender makes a contender for the suites of locks without leases. Open ignores the name.
 func contender(conn *zk.Conn, path string) locktest.ContextLock {
 	return locktest.NewContender(leases, leases.Open(conn, path)("contender"))
 }
@@ -55,7 +55,7 @@ func TestLock(t *testing.T) {
 		Queue:        true, Retries: true,
 		Expired:  []error{zk.ErrSessionExpired, zk.ErrNoNode}, // ErrNoNode: its node went with the session
 		WakeUps:  func(waiting int) int { return 1 },
-		Requests: func(n int) int { return 6*n - 2 },
+		Requests: func(n int) int { return 6*n - 2 }, // six for each that waits, and four for the first
 	})
 }
 
@@ -126,8 +126,8 @@ func TestALeaseCountsFromItsFirstRead(t *testing.T) {
 	})
 }
 
-// descheduled is a ctx whose Done is slow for Lock, and not for the goroutine that makes
-// the requests: that one has ended when Lock comes to its select.
+// descheduled is a ctx whose Done is slow for Lock, which calls it in contend, and not for the
+// goroutine that makes the requests: that one has ended when Lock comes to its select.
 type descheduled struct{ context.Context }
 
 func (c descheduled) Done() <-chan struct{} {
