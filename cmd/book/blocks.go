@@ -34,28 +34,28 @@ func (r *blockRenderer) render(out util.BufWriter, source []byte, n ast.Node, en
 		return ast.WalkContinue, nil
 	}
 	block := n.(*ast.FencedCodeBlock)
-	code := string(codeLines(block, source))
+	code, shown := string(codeLines(block, source)), "" // shown is HTML
 	var err error
 	value, _ := block.AttributeString("data-scene")
 	address, _ := value.([]byte) // of the scene; nil if there is none
 	switch language, what := fenceInfo(block, source); language {
 	case "mermaid":
-		code, err = r.diagram(code, string(address))
+		shown, err = r.diagram(code, string(address))
 	case "scene":
 		if strings.HasPrefix(what, "#") { // for a shell
 			what = "'" + what + "'"
 		}
-		code = fmt.Sprintf(`<figure class="scene" data-scene="%s"><figcaption>%s <code>go run ./cmd/lab -open -scene %s`+
+		shown = fmt.Sprintf(`<figure class="scene" data-scene="%s"><figcaption>%s <code>go run ./cmd/lab -open -scene %s`+
 			"</code></figcaption></figure>\n", html.EscapeString(string(address)), html.EscapeString(code), html.EscapeString(what))
 	case "go":
-		if shown, ok := block.AttributeString("data-code"); ok {
-			code = shown.(string) + "\n"
+		if function, ok := block.AttributeString("data-code"); ok {
+			code = function.(string) + "\n"
 		}
-		code = `<pre class="code">` + highlight(code) + "</pre>\n"
+		shown = `<pre class="code">` + highlight(code) + "</pre>\n"
 	default:
-		code = "<pre>" + chineseRun.ReplaceAllString(html.EscapeString(code), `<span class="zh">$0</span>`) + "</pre>\n"
+		shown = "<pre>" + chineseRun.ReplaceAllString(html.EscapeString(code), `<span class="zh">$0</span>`) + "</pre>\n"
 	}
-	out.WriteString(code)
+	out.WriteString(shown)
 	return ast.WalkContinue, err
 }
 

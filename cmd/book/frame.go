@@ -76,8 +76,6 @@ func (b *book) frame(out, title string, lang i18n.Language) frame {
 		HomeZh: relativeTo(out, b.start(i18n.Chinese)), Root: strings.TrimSuffix(relativeTo(out, "."), ".")}
 }
 
-func (b *book) write(out string, f frame) error { return b.execute("page.html", out, f) }
-
 // execute makes a file of the book with a template.
 func (b *book) execute(templateName, out string, data any) error {
 	var text bytes.Buffer
@@ -151,7 +149,7 @@ func (b *book) writePage(place int, p *page) error {
 	case "docs/reading-guide.md":
 		f.Show = &link{relativeTo(p.out, readerPage(p.lang)), i18n.Text("Open the reader").In(f.lang)}
 	}
-	return b.write(p.out, f)
+	return b.execute("page.html", p.out, f)
 }
 
 func (b *book) contents(p *page) (all []contentsChapter) {
@@ -191,5 +189,5 @@ func (b *book) writeListing(l *listing) error {
 		seen[m.page] = true
 	}
 	f.Body = l.html(out, l.mentions)
-	return b.write(out, f)
+	return b.execute("page.html", out, f)
 }

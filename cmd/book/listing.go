@@ -80,9 +80,10 @@ func (l *listing) noteLink(p *page, heading string, names []string, fragment str
 }
 
 // goToken is a comment, a string or a keyword of Go. Group 1 is a string, group 2 a keyword; a comment is in neither.
-var goToken = regexp.MustCompile("(?s://[^\n]*|/\\*.*?\\*/)|(\"(?:[^\"\\\\\n]|\\\\.)*\"|`[^`]*`|" +
-	"'(?:[^'\\\\\n]|\\\\.)+')|\\b(break|case|chan|const|continue|default|defer|else|fallthrough|for|func|go|goto|if|" +
-	"import|interface|map|package|range|return|select|struct|switch|type|var)\\b")
+var goToken = regexp.MustCompile("(?s://[^\n]*|/\\*.*?\\*/)" + // a comment
+	"|(\"(?:[^\"\\\\\n]|\\\\.)*\"|`[^`]*`|'(?:[^'\\\\\n]|\\\\.)+')" + // a string
+	`|\b(break|case|chan|const|continue|default|defer|else|fallthrough|for|func|go|goto|if|import|interface|map|package|` +
+	`range|return|select|struct|switch|type|var)\b`)
 
 // highlight writes Go as HTML in which keywords, strings and comments are marked.
 func highlight(code string) string {
@@ -157,7 +158,7 @@ func (b *book) writeDifferences() error {
 		left, right := b.listingOf(steps[i-1]+"lock.go"), b.listingOf(steps[i]+"lock.go")
 		f := b.frame(differenceOf(i), left.file+" → "+right.file, i18n.English)
 		f.File, f.Left, f.Diff = right.file, left.file, differ(left, right)
-		if err := b.write(differenceOf(i), f); err != nil {
+		if err := b.execute("page.html", differenceOf(i), f); err != nil {
 			return err
 		}
 	}

@@ -14,9 +14,9 @@ import (
 	"unicode"
 )
 
-// A Text is a sentence for people, in both languages. It is made where the sentence is
-// known, passed on as it is, and printed in the reader's language. A constant is the English, whose Chinese is
-// in the catalogue. In JSON, a Text that is the same in both languages is a string.
+// A Text is a sentence for people, in both languages. It is made where the sentence is known, passed on as it is, and
+// printed in the reader's language. A constant is the English, whose Chinese is in the catalogue.
+// In JSON, a Text that is the same in both languages is a string.
 type Text string
 
 const between = "\x1e" // the two languages of a Text that has both; no sentence has it
@@ -143,8 +143,7 @@ type Error struct {
 	wraps []error
 }
 
-// Errorf returns an error whose message is that of Textf. If the format has a %w, the error
-// wraps all errors among the arguments.
+// Errorf returns an error whose message is that of Textf. If the format has a %w, it wraps all errors in the arguments.
 func Errorf(format string, args ...any) error {
 	if false {
 		_ = fmt.Errorf(format, args...) // never runs: by this call, vet knows that a format may have a %w

@@ -121,7 +121,8 @@ func packageRows(t *testing.T, packages, otherModule []goPackage) string {
 	for _, p := range packages {
 		by := strings.Join(users[p.ImportPath], ", ")
 		if n := testers[p.ImportPath]; n > 0 {
-			by = strings.TrimPrefix(by+fmt.Sprintf("; the tests of %d packages", n), "; ")
+			count := cmp.Or(map[int]string{1: "one package"}[n], fmt.Sprint(n, " packages"))
+			by = strings.TrimPrefix(by+"; the tests of "+count, "; ")
 		}
 		text, file := firstSentence(t, p)
 		if _, err := os.Stat(filepath.Join(p.Dir, "README.md")); err == nil {
@@ -132,7 +133,7 @@ func packageRows(t *testing.T, packages, otherModule []goPackage) string {
 		}
 		fmt.Fprintf(&b, "| [`%s`](../%s/%s) | %s | %s |\n", p.name(), p.name(), file, text, cmp.Or(by, "its own tests"))
 	}
-	return strings.NewReplacer("](../docs/", "](", " of 1 packages", " of one package").Replace(b.String())
+	return strings.ReplaceAll(b.String(), "](../docs/", "](") // the table is on a page in docs
 }
 
 // inChinese returns a table of packages as the Chinese page has it. Of each package, the link and what it is are

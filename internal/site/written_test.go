@@ -67,20 +67,20 @@ type generator struct{ module, pkg, tests string }
 // write what cannot be imported here: what a program prints, and what is drawn of a schedule that a test plays. A
 // package is there several times if it embeds what it writes first.
 var generators = []generator{
-	{".", "internal/bugs/scenes", "EachSchedule"},
-	{".", "internal/bugs/scenes", "TheFates"},
-	{".", "internal/bugs/scenes", "TheOrder"},
-	{".", "internal/bugs/examples", "BugByItsScene"},
-	{"docs/other-locks", "sqlrow", "Bug"},
-	{"docs/other-locks", "redis", "Bug"},
-	{".", "internal/lab/lab", "EachOpening"},
-	{".", "cmd/exercises", "Stub"},
-	{".", "cmd/primers", "ThePages"},
-	{".", "bench", "TheDocsSay"},
-	{".", "zklock", "Production"},
-	{".", "zkserver/clients", "Pairs"},
-	{".", "internal/site", "EachFact|NoWing"},
-	{".", "internal/site", "Edition"},
+	{".", "internal/bugs/scenes", "EachSchedule"},    // schedules.json
+	{".", "internal/bugs/scenes", "TheFates"},        // fates.json
+	{".", "internal/bugs/scenes", "TheOrder"},        // levels.txt
+	{".", "internal/bugs/examples", "BugByItsScene"}, // the diagrams of docs/bugs.md
+	{"docs/other-locks", "sqlrow", "Bug"},            // those of bugs in a database
+	{"docs/other-locks", "redis", "Bug"},             // those of bugs in Redis
+	{".", "internal/lab/lab", "EachOpening"},         // what the films of the openings show
+	{".", "cmd/exercises", "Stub"},                   // what stubs look like before a student edits them
+	{".", "cmd/primers", "ThePages"},                 // what the primers print
+	{".", "bench", "TheDocsSay"},                     // figures of the benchmark
+	{".", "zklock", "Production"},                    // session timeouts
+	{".", "zkserver/clients", "Pairs"},               // locks that share a path
+	{".", "internal/site", "EachFact|NoWing"},        // the facts above
+	{".", "internal/site", "Edition"},                // stamps of Chinese pages
 }
 
 // TestGoGenerateWritesAll: each package whose tests write something is in the list. With -update it runs the list.

@@ -29,7 +29,6 @@ var (
 	labCommand string // go run ./cmd/lab, built once
 	labFile    string // the page as one file
 	browser    context.Context
-	readOnce   sync.Once
 )
 
 // TestMain builds the page once, and starts one browser. Each test has a tab.
@@ -117,21 +116,23 @@ func open(t *testing.T, address string) *tab {
 	return openAt(t, "file://"+labFile+address, 1200, 900)
 }
 
+// readSources makes go test notice a change of the page's sources. It repeats its last result until a file changes that
+// a test has read, and other processes build the page.
+var readSources = sync.OnceFunc(func() {
+	os.Stat(labFile)
+	filepath.WalkDir("..", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			_, err = os.ReadFile(name)
+		}
+		return err
+	})
+})
+
 // openAt opens an address in a window of this size, and returns when the page is ready. The page runs scripts before
 // its own.
 func openAt(t *testing.T, url string, width, height int64, scripts ...string) *tab {
 	t.Helper()
-	readOnce.Do(func() {
-		// go test repeats its last result until a file changes that a test has read. The page is built by other
-		// processes, so this one reads its sources.
-		os.Stat(labFile)
-		filepath.WalkDir("..", func(name string, d fs.DirEntry, err error) error {
-			if err == nil && !d.IsDir() {
-				_, err = os.ReadFile(name)
-			}
-			return err
-		})
-	})
+	readSources()
 	ctx, cancel := chromedp.NewContext(browser)
 	t.Cleanup(cancel)
 	ctx, cancel = context.WithTimeout(ctx, ceiling)

@@ -107,7 +107,8 @@ func codeBlocks(file, text string) (all []Excerpt) {
 			heading = text[m[2]:m[3]]
 			continue
 		}
-		all = append(all, Excerpt{File: file, Name: heading, Line: strings.Count(text[:m[4]], "\n") + 1, Text: strings.TrimSuffix(text[m[4]:m[5]], "\n")})
+		begin, block := m[4], strings.TrimSuffix(text[m[4]:m[5]], "\n")
+		all = append(all, Excerpt{File: file, Name: heading, Line: strings.Count(text[:begin], "\n") + 1, Text: block})
 	}
 	return all
 }
@@ -170,7 +171,7 @@ func (c *checkout) marked(bug string) (all []Excerpt, err error) {
 	if err != nil {
 		return nil, err
 	}
-	mark := regexp.MustCompile(`[^\t].*//.*\[(?:\w+, )*` + bug + `(?:, \w+)*\]`)
+	mark := regexp.MustCompile(`[^\t].*//.*\[(?:\w+, )*` + bug + `(?:, \w+)*\]`) // code is before the comment
 	for _, file := range files {
 		s, err := c.source(listings + filepath.Base(file))
 		if err != nil {

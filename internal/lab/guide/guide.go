@@ -26,7 +26,7 @@ type Row struct {
 	Nothing locks.Text `json:"nothing,omitzero"`  // if the row has nothing to show: why
 	Figures []string   `json:"-"`                 // pictures, and sections of pages: "docs/benchmark.md#requests"
 	moment  *moment
-	at      time.Duration // the instant of the scene
+	instant time.Duration // of the scene
 }
 
 // Fill adds to the rows of the guide what they show: moments.txt has a moment for each, in order. root is a checkout's.
@@ -53,7 +53,7 @@ func Fill(root string, all []Row) error {
 // fillRow adds to a row what a moment shows.
 func (c *checkout) fillRow(row *Row, m *moment) (err error) {
 	row.moment, row.Nothing = m, nothingToSee[m.phrase]
-	if row.Scene, row.at, err = m.address(); err != nil {
+	if row.Scene, row.instant, err = m.address(); err != nil {
 		return err
 	}
 	for _, p := range m.code {

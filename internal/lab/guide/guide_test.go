@@ -66,7 +66,7 @@ func TestAQuotedPhraseOpensWhereItIsQuoted(t *testing.T) {
 	for _, r := range filledRows(t) {
 		if at := stops[r.Phrase]; r.Phrase != "" && at != nil {
 			quoted++
-			require.Contains(t, at, fmt.Sprint(r.moment.scene, " ", r.at), r.Phrase)
+			require.Contains(t, at, fmt.Sprint(r.moment.scene, " ", r.instant), r.Phrase)
 		}
 	}
 	require.Greater(t, quoted, 33, "the stories quote fewer phrases than before")
@@ -120,7 +120,7 @@ func TestMoments(t *testing.T) {
 			continue
 		}
 		require.Contains(t, r.Scene, "&t=", r.Phrase)
-		require.Positive(t, r.at, r.Phrase)
+		require.Positive(t, r.instant, r.Phrase)
 		address, _, _ := strings.Cut(r.Scene, "&t=")
 		films := filmsOf[address]
 		if films == nil {
@@ -128,7 +128,7 @@ func TestMoments(t *testing.T) {
 			filmsOf[address] = films
 		}
 		for _, f := range films {
-			require.LessOrEqual(t, r.at, max(f.End, films[0].End), r.Phrase)
+			require.LessOrEqual(t, r.instant, max(f.End, films[0].End), r.Phrase)
 		}
 		event := r.moment.event
 		if r.moment.at == 0 || r.moment.scene == "herd beside chain" {
@@ -144,9 +144,9 @@ func TestMoments(t *testing.T) {
 		case strings.Contains(event, "connected"):
 			slack = 10 * time.Millisecond // the shortest trip: what the client sends next has not arrived
 		}
-		happened := lastEvent(films[0], event, r.at)
-		assert.GreaterOrEqual(t, happened, time.Duration(0), "%s: no %s up to %v", r.Phrase, event, r.at)
-		assert.LessOrEqual(t, r.at-happened, slack, "%s: %s happened at %v, and the instant is %v", r.Phrase, event, happened, r.at)
+		happened := lastEvent(films[0], event, r.instant)
+		assert.GreaterOrEqual(t, happened, time.Duration(0), "%s: no %s up to %v", r.Phrase, event, r.instant)
+		assert.LessOrEqual(t, r.instant-happened, slack, "%s: %s happened at %v, and the instant is %v", r.Phrase, event, happened, r.instant)
 	}
 }
 

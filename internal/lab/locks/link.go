@@ -175,8 +175,7 @@ func FormatTime(d time.Duration) string {
 	return fmt.Sprint(int64(d), "ns")
 }
 
-// ParseAddress reads the part behind the #, with or without the #. Missing values are those of the page
-// when it opens without an address.
+// ParseAddress reads the part behind the #, with or without it. What is missing is as in a page without an address.
 func ParseAddress(text string) (a Address, err error) {
 	a, err = parseAnyLock(text)
 	if err != nil {

@@ -186,8 +186,7 @@ type OpeningScene struct {
 	Stops   []Stop  `json:"stops"`
 }
 
-// stories.json has the words of the openings, and those of the stories of the steps and of zklock.
-// The bugs have their stories in package scenes.
+// stories.json has the words of the openings, and of the stories of the steps and zklock. Package scenes has the bugs'.
 //
 //go:embed stories.json
 var storiesText []byte

@@ -64,11 +64,11 @@ type store struct {
 }
 
 func (s *store) Lock(context.Context) error {
-	_, before := s.highest.note(s.token, noToken)
+	_, before := s.highest.note(s.token, noToken) // before: the highest token that has succeeded
 	s.writes++
 	err := s.register.Write(s.token, fmt.Appendf(nil, "%d, %d", s.token, s.writes))
 	s.refused = errors.Is(err, s.stale)
-	begun, _ := s.highest.note(noToken, noToken)
+	begun, _ := s.highest.note(noToken, noToken) // begun: the highest token of a write that has begun
 	switch {
 	case s.refused && begun <= s.token:
 		return wrongAnswer(player.Failure, "Write with token %d returns ErrStale, and no write with a higher token has begun", s.token)
@@ -87,7 +87,7 @@ func (s *store) Lock(context.Context) error {
 func (s *store) TryLock(context.Context) (bool, error) { return false, errors.ErrUnsupported }
 
 func (s *store) Unlock(context.Context) error {
-	_, before := s.highest.note(noToken, noToken)
+	_, before := s.highest.note(noToken, noToken) // before: the highest token that has succeeded
 	token, value, err := s.register.Read()
 	if err == nil && token > 0 && !strings.HasPrefix(string(value), fmt.Sprint(token, ",")) {
 		return wrongAnswer(player.Failure,
