@@ -199,7 +199,8 @@ func TextOf(err error) Text {
 func Wide(text string) (n int) {
 	for _, r := range text {
 		n++
-		if unicode.Is(unicode.Han, r) || 0x3000 <= r && r <= 0x303f || 0xff00 <= r && r <= 0xff60 || r == '“' || r == '”' {
+		isWideMark := 0x3000 <= r && r <= 0x303f || 0xff00 <= r && r <= 0xff60 || r == '“' || r == '”'
+		if unicode.Is(unicode.Han, r) || isWideMark {
 			n++
 		}
 	}

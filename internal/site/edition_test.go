@@ -532,9 +532,7 @@ func TestEditionFindsWhatIsPlanted(t *testing.T) {
 
 // TestAStampIsOfWhatATranslatorReads: a change of what is generated in both languages changes no stamp.
 func TestAStampIsOfWhatATranslatorReads(t *testing.T) {
-	const page = "# Bugs\n\nA word.\n\n<!-- bugs -->\n| [A1: old](#a1) | A | hang |\n<!-- end of bugs -->\n" +
-		"| [A](guide.md), one | [A1](#old) |\n| [`x`](../x/) | what it is | old |\n\n<!-- A1 -->\nold;\n\n```mermaid\n" +
-		"old\n```\n<!-- end of A1 -->\n\nThe end.\n<!-- scenes -->\n\n## All of this\n\n### A1\nold\n<!-- end of scenes -->\n"
+	page := string(testenv.Must(os.ReadFile("testdata/stamped.txt"))(t))
 	hashWith := func(old, replacement string) string { // of the first section, with a word replaced
 		all, _ := sections(strings.ReplaceAll(page, old, replacement))
 		require.Empty(t, all[1].hash()+all[2].hash(), "the other two sections are generated")

@@ -40,8 +40,7 @@ func TestOnlyOneFileAndNotALargeOne(t *testing.T) {
 	t.Parallel()
 	p := open(t, "")
 	info := testenv.Must(os.Stat(labFile))(t)
-	const most = 3_100_000 // bytes
-	require.LessOrEqual(t, info.Size(), int64(most))
+	require.LessOrEqual(t, info.Size(), int64(3_100_000), "bytes")
 	p.play(row{look: loaded, want: list{}}) // row_test.go says what a row is
 }
 

@@ -214,11 +214,12 @@ func TestThePageUnpacksWhatIsPacked(t *testing.T) {
 // Unlock returns after it.
 func TestAContenderOfAStubHasNotSucceeded(t *testing.T) {
 	const stub = "gets an error: naive: not written yet: docs/exercises/_01-naive/lock.go"
-	var marks []map[string]any // at each nanosecond, a state of A
-	for at, state := range []string{"waits", "outside", "outside", "done", "outside", "done"} {
-		marks = append(marks, map[string]any{"kind": "state", "who": "A", "at_ns": at, "state": state})
+	var marks []map[string]any
+	for at, m := range []struct{ state, text string }{ // of A, at each nanosecond from 0
+		{"waits", ""}, {"outside", stub}, {"outside", ""}, {"done", ""}, {"outside", "has unlocked"}, {"done", ""},
+	} {
+		marks = append(marks, map[string]any{"kind": "state", "who": "A", "at_ns": at, "state": m.state, "text": m.text})
 	}
-	marks[1]["text"], marks[4]["text"] = stub, "has unlocked"
 	film := map[string]any{"end_ns": 5, "clients": []any{map[string]any{"name": "A"}}, "packets": []any{}, "marks": marks}
 	require.Equal(t, []string{stub, stub, stub, ""}, nodetest.Ask[[]string](t, "../page", nil, film, `
 		import { indexFilm, stateAt } from "./film.js";

@@ -76,9 +76,9 @@ func (p Panel) draw(b *strings.Builder, lang i18n.Language, top int, end time.Du
 	fmt.Fprintf(b, `<text class="p t" x="12" y="%d">%s</text>`+"\n", top+21, html.EscapeString(p.Title))
 	fmt.Fprintf(b, `<text class="p s" x="%d" y="%d" text-anchor="end">%s</text>`+"\n", width-right, top+21,
 		i18n.Textf("%d requests, %d watch events, %d wake-ups", count.Requests, count.Events, count.Wakeups).In(lang))
-	serverY := top + titleH + 6
-	laneY := make(map[string]int) // by the name of a client or a contender
-	drawLane := func(name string, y int) {
+	serverY := top + titleH + 6            // a lane's y is that of its line
+	laneY := make(map[string]int)          // by the name of a client or a contender
+	drawLane := func(name string, y int) { // the letters of the name stand 4 pixels below the line
 		fmt.Fprintf(b, `<text class="p s" x="12" y="%d">%s</text>`, y+4, name)
 		fmt.Fprintf(b, `<line class="lane" x1="%d" x2="%d" y1="%d" y2="%d"/>`+"\n", left, width-right, y, y)
 	}
@@ -115,7 +115,7 @@ func (p Panel) draw(b *strings.Builder, lang i18n.Language, top int, end time.Du
 			last[m.Who] = m
 		}
 	}
-	return serverY + serverLane + (len(f.Clients)-1)*clientLane + foot + 8
+	return serverY + serverLane + (len(f.Clients)-1)*clientLane + foot + 8 // below the last client's lane
 }
 
 func legend(b *strings.Builder, lang i18n.Language, y int) {
