@@ -106,6 +106,7 @@ var edges = []*regexp.Regexp{
 	regexp.MustCompile(`([\p{Latin}\d])` + edge + `+(\p{Han})`),
 }
 
+// textf inserts the arguments into both formats. In the Chinese, a blank comes to the edges that match edges.
 func textf(en, zh string, args []any) Text {
 	english, chinese := make([]any, len(args)), make([]any, len(args))
 	for i, arg := range args {

@@ -85,11 +85,11 @@ func TestTheSweep(t *testing.T) {
 			if strings.Contains(look.extra, "projector") { // the rest is not on it
 				return
 			}
-			// What a reader opens over a scene: the list of levels, what helps to understand, and a guess with its verdict.
+			// What a reader opens over a scene: the list of levels; the aids; and a guess, up to its verdict.
 			looksRight("open " + faces[0] + look.extra + " | click #levels")
-			p.play(row{do: "run one('#levels-box').close()", look: "lab.strings()", want: list{}})
+			p.play(row{do: "run one('#levels-box').close()", look: "lab.strings()", want: list{}}) // texts of one language
 			looksRight("open #lock=naive,predecessor&n=4&seed=1&t=0ns" + look.extra + " | " + aids +
-				" | wait text('#cost-state') === '' | click #next-release")
+				" | wait text('#cost-state') === '' | click #next-release") // after the cost has been counted
 			looksRight("run (fill('#ask', {first: '-', n: 1}), app.speed = 1000) | click #guess | wait one('#verdict')")
 			p.play(row{do: aids})
 			byKeyboard := []string{"#", faces[0], faces[2]} // scenes that are gone through with the key Tab alone
