@@ -65,6 +65,7 @@ func (b *book) parsePage(p *page) {
 		}
 		words.Reset()
 	}
+
 	walk(p.doc, func(n ast.Node) {
 		if n.Type() == ast.TypeBlock || n.Kind() == tables.KindTableCell {
 			words.WriteByte('\n')
