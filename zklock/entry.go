@@ -27,24 +27,26 @@ type entry struct {
 	ended   chan zk.Event // closed when the entry has gone; nothing is sent
 
 	// Used by that goroutine alone.
-	token  int64            // the node's czxid, or a zxid as good; 0 before it is known
-	own    <-chan zk.Event  // the watch on the node; nil if there is none
-	proved bool             // the session is being proved for it
-	third  int32            // the number of the third node before it in the last list, if there were so many
-	marks  bool             // its delete marks that all before it have gone: so many were that others may be behind it
-	again  <-chan time.Time // when to look for the node before it; nil: it was looked for
+	token  int64           // the node's czxid, or a zxid as good; 0 before it is known
+	own    <-chan zk.Event // the watch on the node; nil if there is none
+	proved bool            // the session is being proved for it
+
+	// What wait.go remembers of the queue before the node; for that goroutine, too.
+	third   int32            // the number of the third node before it, if there were three in the last list
+	marks   bool             // the queue was deep: the node's delete leaves a low-water mark, see deepQueue
+	pollDue <-chan time.Time // when to look for the node before it; nil: it was looked for
 
 	deleted bool // the node was there until our delete; written before ended is closed
 
 	// Guarded by Mutex.mu.
 	state   state
-	parked  *parking  // nil: a goroutine of the entry runs
-	holder  *turn     // by which the lock is held, or was lost
-	failed  []*turn   // have got err, but their owners have not been notified yet
-	holds   int       // how many have begun
-	entered time.Time // when the first did
-	revoked bool
-	behind  bool        // another contender is before it, which is queued
+	parked  *parking    // nil: a goroutine of the entry runs
+	holder  *turn       // the owner's that holds the lock by it, or has lost it
+	failed  []*turn     // have got err, but their owners have not been notified yet
+	holds   int         // how many have begun
+	entered time.Time   // when the first hold began
+	revoked bool        // another contender asks for the lock
+	behind  bool        // it is queued, and another Mutex's node is before it
 	err     error       // why the node has gone, or could not be deleted; nil if we have deleted it
 	clock   *time.Timer // closes Lost
 	cacheable
@@ -73,20 +75,20 @@ func (e *entry) stateLocked() state {
 // run is the life of an entry: it makes the node, waits until it is the first, takes
 // the lock, keeps the node while its owners hold the lock, and deletes it.
 func (m *Mutex) run(e *entry) {
-	growStack()
+	growStack() // parking.go
 	var before queue
 	err := m.create(e)
 	if err == nil && !e.node.Alone { // as far as the create shows
 		before, err = m.list(e)
 	}
-	if err == nil && before.length == 0 && e.token == 0 {
+	if isFirst := before.length == 0; err == nil && isFirst && e.token == 0 {
 		err = m.watchOwn(e) // which reads the token
 	}
 	m.proceed(e, before, err)
 }
 
-// proceed goes on with the life of e when those before it are known. It returns when e is
-// parked, and is called again in another goroutine when something has changed.
+// proceed goes on with the life of e when those before it are known. It returns when e is parked: its events are then
+// awaited without a goroutine of its own. It is called again, in another one, when something has changed.
 func (m *Mutex) proceed(e *entry, before queue, err error) {
 	for err == nil && before.length > 0 {
 		m.refuseTry(e, before)
@@ -130,9 +132,10 @@ func (m *Mutex) finish(e *entry, err error) {
 	e.notifyLocked()
 }
 
-// leaveLocked gives e up, and run deletes its node. If the lock is held by e, it is lost. Owners that wait for e get
-// err when the node has gone. If err is nil or only says that the node has gone, they wait for another entry instead.
-// That entry's create is sent together with e's delete, most likely behind it: then it finds the queue without e.
+// leaveLocked gives e up, and finish deletes its node. If the lock is held by e, it is lost. Owners that wait for e:
+//   - get err, when the node has gone, if it says more than that the node has gone;
+//   - otherwise wait for the next entry. Its create is sent together with e's delete, and most likely carried out after
+//     it: then the new node is not behind the old one.
 func (m *Mutex) leaveLocked(e *entry, err error) {
 	switch e.state {
 	case queued:
@@ -180,8 +183,7 @@ func (m *Mutex) create(e *entry) (err error) {
 	m.mu.Lock()
 	m.entries = append(m.entries, e)
 	m.mu.Unlock()
-	// Behind the last number but one the server gives out some numbers again, and leaves the
-	// parent's pzxid, which may be a token, as it is.
+	// After the last number but one ZooKeeper repeats numbers, and the parent's pzxid, which may be a token, stays.
 	if e.node.Number == math.MaxInt32 || e.node.Number < 0 {
 		return fmt.Errorf("%w: %s has a number that comes again: delete %s until that succeeds, when it is empty",
 			zk.ErrNodeExists, e.node.Path, m.path)
@@ -231,7 +233,7 @@ func (m *Mutex) keep(e *entry) error {
 	return err
 }
 
-// lookWithoutEvent does what an event of e's node does, or of the queue if that is watched, in case that is lost.
+// lookWithoutEvent looks at e's node, and at the queue if that is watched, in case an event of theirs is lost.
 func (m *Mutex) lookWithoutEvent(e *entry, queueIsWatched bool) error {
 	if e.own == nil {
 		return m.watchOwn(e)
@@ -242,10 +244,10 @@ func (m *Mutex) lookWithoutEvent(e *entry, queueIsWatched bool) error {
 		}
 	}
 	data, stat, err := m.client.Get(e.left, e.node.Path)
-	if err = m.recognize(e, data, stat, err); !errors.Is(err, client.ErrGone) {
-		return nil // the next look may succeed
+	if err = m.recognize(e, data, stat, err); errors.Is(err, client.ErrGone) {
+		return err
 	}
-	return err
+	return nil // after another error the next look may succeed
 }
 
 // ownChanged handles an event of e's own node.
@@ -268,9 +270,8 @@ func (m *Mutex) watchOwn(e *entry) error {
 	return m.recognize(e, data, stat, err)
 }
 
-// recognize handles what was read from e's node: when it was made, and whether another contender asks for the lock. If
-// a client has written over the record, as Curator's Revoker does, recognize writes it again. If that fails, only
-// Participants lacks the record.
+// recognize handles what was read from e's node: when it was made, and whether another contender asks for the lock. A
+// record that a client has written over, as Curator's Revoker does, is written again; only Participants needs it.
 func (m *Mutex) recognize(e *entry, data []byte, stat *zk.Stat, err error) error {
 	if errors.Is(err, zk.ErrNoNode) || err == nil && stat.EphemeralOwner != e.node.Session {
 		return client.ErrGone

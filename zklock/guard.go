@@ -15,22 +15,22 @@ var (
 	// ErrFenced: the lease is over, and the error then wraps ErrLost or ErrUnlocked, too; a later holder of the lock
 	// has made its Guard; or somebody has deleted the guard node. Nothing was written.
 	ErrFenced = client.ErrFenced
-	// ErrUnknownOutcome: the answer to a write was lost, or has not come before ctx ended. The
-	// write was carried out, or it was not, or it will be.
+	// ErrUnknownOutcome: a write's answer was lost, or ctx ended first. The write was carried out, or not, or will be.
 	ErrUnknownOutcome = client.ErrUnknownOutcome
 )
 
 // A Guard fences data that is in the same ZooKeeper as the lock: a write by it is carried
 // out only as long as no later holder of the lock has made its own Guard. It is safe for
-// concurrent use. It needs no release: the next holder's Guard replaces it.
+// concurrent use. It needs no release: the next holder's Guard replaces it. For that the guard node
+// has one child per hold, and the transaction of each write checks that this child exists.
 //
 // A check of the holder's node in the same transaction is not enough: owners of a Mutex hand the lock on without a new
 // node, so a late write of the last owner would be carried out. Nor is a check of the version of a node that has the
 // token, because the versions of a node that was deleted begin again at 0.
 type Guard struct {
-	lease *Lease
-	path  string
-	mark  string // the path of the child that stands for the hold: no other Guard makes one of that name
+	lease    *Lease
+	path     string
+	markPath string // of the child that stands for the hold: no other hold's Guard makes one of that name
 }
 
 // Guard makes the lease's guard at path, which is the same one for all holders of the lock: a node of its own, whose
@@ -52,13 +52,13 @@ func (l *Lease) Guard(ctx context.Context, path string) (*Guard, error) {
 	if err != nil {
 		return nil, fmt.Errorf("zklock: guard %q: %w", path, err)
 	}
-	over := func() error { return l.fenced(path) }
-	if err := over(); err != nil {
+	checkNotOver := func() error { return l.checkNotOver(path) }
+	if err := checkNotOver(); err != nil {
 		return nil, err
 	}
 	mark := l.mark()
 	err = m.client.Aside(ctx, &m.tasks, "make the guard "+path, func(stop <-chan struct{}) error {
-		return m.client.Guard(stop, over, path, mark, m.acl)
+		return m.client.Guard(stop, checkNotOver, path, mark, m.acl)
 	})
 	if err != nil {
 		return nil, err
@@ -66,6 +66,7 @@ func (l *Lease) Guard(ctx context.Context, path string) (*Guard, error) {
 	return &Guard{l, path, mark.In(path)}, nil
 }
 
+// mark returns what stands for the hold in the name of the guard node's child; it is the same for all leases of a hold.
 func (l *Lease) mark() client.Mark {
 	l.m.mu.Lock()
 	defer l.m.mu.Unlock()
@@ -75,9 +76,9 @@ func (l *Lease) mark() client.Mark {
 	return l.turn.mark
 }
 
-// fenced returns ErrFenced if the lease is over.
-func (l *Lease) fenced(path string) error {
-	l.Lost() // which reads the wall clock
+// checkNotOver returns ErrFenced if the lease is over.
+func (l *Lease) checkNotOver(path string) error {
+	l.Lost() // which ends the lease if the wall clock says that its session may be over
 	if l.ctx.Err() == nil {
 		return nil
 	}
@@ -86,8 +87,7 @@ func (l *Lease) fenced(path string) error {
 
 // Multi carries out all operations, which are package zk's requests, or none of them. It returns a result for each, and
 // ErrFenced if the guard is void. If the lease is over, or an operation is nil or of another type, nothing is sent.
-// Other errors are the server's, such as zk.ErrBadVersion: then nothing was written, and the result of the operation
-// that failed has it, too.
+// Other errors are the server's, as zk.ErrBadVersion: nothing was written, and the failed operation's result has it.
 //
 // As long as no server can be reached, Multi waits. A write that was sent is not sent
 // again: if its answer is lost, the error wraps ErrUnknownOutcome. If ctx ends, the error
@@ -97,8 +97,8 @@ func (g *Guard) Multi(ctx context.Context, operations ...any) ([]zk.MultiRespons
 		panic("zklock: a Guard is what Lease.Guard returns with a nil error")
 	}
 	m := g.lease.m
-	over := func() error { return g.lease.fenced(g.path) }
-	return m.client.Guarded(ctx, &m.tasks, over, g.path, g.mark, operations)
+	checkNotOver := func() error { return g.lease.checkNotOver(g.path) }
+	return m.client.Guarded(ctx, &m.tasks, checkNotOver, g.path, g.markPath, operations)
 }
 
 // Set is zk.Conn's Set. Its errors are those of Multi.

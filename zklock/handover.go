@@ -5,17 +5,21 @@ import (
 	"time"
 )
 
-// A situation is all that decides what becomes of an idle entry.
+// passBits is how far a node's czxid is shifted to make room in the token for the number of times that the lock was
+// handed on within its Mutex. Then tokens grow with each holder: a later node has a higher czxid.
+const passBits = 10
+
+// A situation is all that decides what becomes of an idle entry: its node is the first, and nobody holds the lock.
 type situation struct {
-	mostHolds int           // of WithHandOver
-	mostAge   time.Duration // of WithHandOver
-	holds     int           // that have begun by the node
-	age       time.Duration // since the first of them
-	rivals    rivals
-	revoked   bool // another contender asks for the lock
-	wanted    bool // an owner of the Mutex waits
-	lasts     bool // the session stays safe until the next proof
-	shut      bool // Shutdown was called
+	mostHolds int           // the limits of WithHandOver
+	mostAge   time.Duration // for holds and age
+	holds     int           // how many the node has served
+	age       time.Duration // the time since the first of them began
+	rivals    rivals        // other contenders: absent, asked for by a list that is on its way, or assumed
+	revoked   bool          // another contender asks for the lock
+	wanted    bool          // an owner of the Mutex waits
+	lasts     bool          // the session stays safe until the next proof
+	shut      bool          // Shutdown was called
 }
 
 // A verdict is what becomes of an idle entry.
@@ -25,13 +29,13 @@ const (
 	leave       verdict = iota // the node is given up
 	grant                      // the first owner that waits gets the lock
 	keep                       // the node stays, cached
-	waitForList                // the node stays, though owners wait: if they have no rivals, it serves them
+	waitForList                // the node stays, though owners wait: it serves them if the list shows no rivals
 )
 
-// verdict is the rule of hand-over and caching.
+// verdict is the rule of hand-over (WithHandOver) and of caching (WithCaching).
 func (s situation) verdict() verdict {
-	inTurn := s.holds < s.mostHolds && s.age < s.mostAge // as WithHandOver says
-	alone := s.rivals == absent && s.holds < 1<<passBits // and a token has room for one more hold
+	inTurn := s.holds < s.mostHolds && s.age < s.mostAge // other contenders wait no longer than WithHandOver says
+	alone := s.rivals == absent && s.holds < 1<<passBits // and the token has room for one more hold
 
 	switch {
 	case s.revoked:
@@ -45,7 +49,7 @@ func (s situation) verdict() verdict {
 	case s.wanted:
 		return leave // others have their turn
 	case s.shut || s.rivals == assumed:
-		return leave
+		return leave // nobody here needs the node, and a rival may
 	}
 	return keep
 }
@@ -71,8 +75,8 @@ func (m *Mutex) passLocked(e *entry) {
 	}
 }
 
-// releaseLocked ends a hold whose last lease has ended. The lock is then handed on if
-// it may be, or the node is kept, and else given up.
+// releaseLocked ends a turn whose last lease has ended. An owner that waits leaves the queue in memory. After one that
+// holds the lock, verdict says what becomes of the node.
 func (m *Mutex) releaseLocked(t *turn) {
 	if m.owners[t.owner] == t {
 		delete(m.owners, t.owner)
@@ -91,12 +95,8 @@ func (m *Mutex) releaseLocked(t *turn) {
 	m.habit.released = time.Now()
 	m.passLocked(e)
 	m.client.AddHolders(-1)
-	t.last = e.state >= leaving
+	t.nodeGoes = e.state >= leaving // the states from leaving on are those of a node that is given up
 }
-
-// passBits is how far a node's czxid is shifted to make room in the token for the number of times that the lock was
-// handed on within its Mutex. Then tokens grow with each holder: a later node has a higher czxid.
-const passBits = 10
 
 // grantLocked gives the lock to the first owner that waits.
 func (m *Mutex) grantLocked(e *entry) {
@@ -119,6 +119,6 @@ func (m *Mutex) grantLocked(e *entry) {
 	close(t.ready)
 }
 
-// tokenLocked is the token of the next hold by e. If e has served as many as it may, none follows, and
-// the token is higher than those of all that it has served.
+// tokenLocked is the token of the next hold by e. If e has served as many as it may, there is no next one, but the
+// token is still higher than those of all holds before.
 func (m *Mutex) tokenLocked(e *entry) int64 { return e.token<<passBits + int64(e.holds) }

@@ -20,8 +20,7 @@ import (
 //	ValidUntil       moves on        moves on        zero           zero
 //	Context          goes on         goes on         ErrLost        ErrUnlocked
 //
-// With ErrLost comes the cause of the loss: ErrSessionExpired, ErrNodeDeleted, ErrNotProved,
-// ErrSessionRefused, or zk.ErrClosing.
+// With ErrLost comes its cause: ErrSessionExpired, ErrNodeDeleted, ErrNotProved, ErrSessionRefused, or zk.ErrClosing.
 type Lease struct {
 	m      *Mutex
 	turn   *turn
@@ -42,11 +41,10 @@ func (l *Lease) check() *Lease {
 	return l
 }
 
-// Token returns the lock's fencing token. Of two holders of a path the later one has the higher token, also if the path
-// was removed and made again in between. A resource that stores the highest token it has seen, and refuses lower ones,
-// is safe from a holder that has lost the lock and has not noticed it yet. The token is the zxid with which the
-// holder's node was made, or one as good, shifted left by ten bits, plus the number of times that the lock was handed
-// on within its Mutex.
+// Token returns the lock's fencing token. Of two holders of a path the later one has the higher token, also if the
+// path was removed and made again in between. A resource that stores the highest token it has seen, and refuses lower
+// ones, is safe from a holder that has lost the lock and has not noticed it yet. The token is the zxid with which the
+// holder's node was made, or one as good, shifted left by ten bits, plus the number of hand-overs within its Mutex.
 //
 // There are two exceptions. If somebody deletes the holder's node by hand, another process may get the lock, and the
 // Mutex may hand it on until it sees that the node has gone: those tokens are lower than the other process's, and the
@@ -72,10 +70,11 @@ func (l *Lease) Lost() <-chan struct{} {
 }
 
 // ValidUntil returns until when the lock is proved to be held, by this process's clock: unless somebody deletes the
-// lock's node, no other contender holds the lock before. Each proof moves it on, at least six times per session timeout
-// T. While the servers answer in time, at least T/5 less three round trips is left. From T/3 and four round trips after
-// the Lock on, at least T/2 less five round trips is left. If no further proof succeeds, Lost closes at that time. The
+// lock's node, no other contender holds the lock before. If no further proof succeeds, Lost closes at that time. The
 // zero Time says that the lease is over.
+//
+// Each proof moves it on, at least six times per session timeout T. While the servers answer in time, and a round trip
+// to them takes r, at least T/5 - 3r is left; and at least T/2 - 5r when the lease is older than T/3 + 4r.
 //
 // It is for what must end with the lease: the deadline of a request, or the time at which a process is killed. Compare
 // it with time.Now; in another process use what is left of it, [time.Until]. If the machine is suspended, the monotonic
@@ -104,7 +103,7 @@ func (l *Lease) Context(parent context.Context) context.Context {
 		end() // at once
 	}
 	forget := context.AfterFunc(l.ctx, end)
-	context.AfterFunc(ctx, func() { forget() }) // a ctx that has ended does not stay in memory with the lease
+	context.AfterFunc(ctx, func() { forget() }) // else a ctx that ends before the lease would stay in memory with it
 	return ctx
 }
 
@@ -119,9 +118,9 @@ func (l *Lease) RevokeRequested() <-chan struct{} { return l.check().turn.revoke
 // request. If the session has ended and the client has not noticed it yet, the loss
 // is then reported to that owner. With WithCaching, Unlock may keep the node.
 //
-// Unlock returns ErrLost if the lock was lost before, and ErrUnlocked if this lease was unlocked before. After an error
-// that wraps ctx.Err() the lease is given up, and its node is removed as soon as a server can be reached; Unlock may be
-// called again to wait for that. Any other error means that the server refuses to delete the node; then the same holds.
+// Unlock returns ErrLost if the lock was lost before, and ErrUnlocked if this lease was unlocked before. After an
+// error that wraps ctx.Err() the lease is given up, and its node is removed as soon as a server can be reached; Unlock
+// may be called again to wait for that. Other errors: the server refuses the delete; Unlock may be called again, too.
 func (l *Lease) Unlock(ctx context.Context) error {
 	l.check()
 	m, e, began := l.m, l.turn.entry, time.Now()
@@ -132,7 +131,7 @@ func (l *Lease) Unlock(ctx context.Context) error {
 
 	select { // the node is being deleted
 	case <-e.ended:
-	case <-refused: // never if it is nil
+	case <-refused: // nil, if an earlier call has said so: then this one waits on
 	case <-ctx.Done():
 	}
 
@@ -141,15 +140,18 @@ func (l *Lease) Unlock(ctx context.Context) error {
 	switch isRefused := client.IsClosed(refused); {
 	case l.reported: // another call was faster
 		return fmt.Errorf("%w: %s", ErrUnlocked, m.path)
-	case e.state != gone && !isRefused: // ctx has ended
+	case e.state == gone:
+		l.reported = true
+	case isRefused:
+		l.refused = true
+	default: // ctx has ended
 		return m.client.Ended(ctx, "unlock "+m.path, began)
 	}
-	l.reported, l.refused = e.state == gone, true
 	return e.err
 }
 
-// end ends the lease if no earlier call has. With over, err is what Unlock returns. Otherwise the node is being
-// deleted; refused is closed if the server refuses that, and is nil if an earlier Unlock has said so.
+// end ends the lease if no earlier call has. With over, there is nothing to wait for, and err is what Unlock returns.
+// Otherwise the node is being deleted; refused is closed if the server refuses that, or nil if a call has said so.
 func (l *Lease) end() (over bool, refused <-chan struct{}, err error) {
 	l.m.mu.Lock()
 	defer l.m.mu.Unlock()
@@ -159,7 +161,7 @@ func (l *Lease) end() (over bool, refused <-chan struct{}, err error) {
 	lost := l.m.isLostLocked(l.turn)
 	if !l.ended {
 		l.endLocked()
-		l.reported = lost || !l.turn.last
+		l.reported = lost || !l.turn.nodeGoes
 	}
 	switch {
 	case lost:

@@ -40,8 +40,7 @@ var (
 // other. A line of work that locks once needs none; see Mutex.Lock. The zero Owner has no name.
 type Owner struct{ name string }
 
-// NewOwner returns a new owner. Two owners are distinct even if their names are
-// equal. Participants shows the name; it has at most 64 KiB.
+// NewOwner returns a new owner, distinct from others of its name. Participants shows the name, of at most 64 KiB.
 func NewOwner(name string) *Owner { return &Owner{name} }
 
 // String returns the owner's name.
@@ -53,17 +52,18 @@ type Mutex struct {
 	settings
 	client *client.Client
 	parent *client.Parent
-	tasks  client.Tasks
+	tasks  client.Tasks // requests that Shutdown waits for
 	path   string
 
+	// A turn (queue.go) is an owner's place in the memory's queue. An entry (entry.go) is a node of this Mutex.
 	mu      sync.Mutex
 	owners  map[*Owner]*turn // of those that hold the lock or wait for it
 	waiting []*turn          // in their order
 	shut    bool             // Shutdown has been called
 	current *entry           // which is queued, held or idle; nil if nobody needs one
 	entries []*entry         // all that have a node
-	watches []watched        // other contenders' nodes
-	parked  chan *parking    // a parked entry until a caller waits for its events
+	watches []watched        // other contenders' nodes (wait.go)
+	parked  chan *parking    // a parked entry (parking.go) until a call waits for its events
 	stats   Stats            // without what is true of now
 	habit   habit            // for WithCaching
 }
@@ -131,8 +131,7 @@ func WithData(data []byte) Option {
 // contenders get their turn: a node serves at most that many holds, from 1 to 1024, and no hold begins after d. Then
 // the Mutex deletes the node and queues again, at the end. So no other process waits for this one longer than d and one
 // hold, and a contender that came while the node was there goes first. Each node costs two requests, sometimes a list
-// more, and a round trip between two holds. The default is 16 holds and 50 ms; with 1 hold every release deletes the
-// node.
+// more, and a round trip between two holds. The default is 16 holds and 50 ms; with 1 hold nothing is handed on.
 func WithHandOver(holds int, d time.Duration) Option {
 	return func(s *settings) error {
 		if holds < 1 || holds > 1<<passBits {
@@ -190,9 +189,8 @@ func (m *Mutex) check() {
 	}
 }
 
-// Lock waits until the owner holds the lock, or ctx ends; the lease does not end with
-// ctx. An owner that holds it already gets another lease of it, without a request. A nil owner is a new one,
-// without a name, as is right for work that locks once.
+// Lock waits until the owner holds the lock, or ctx ends; the lease does not end with ctx. An owner that holds it
+// already gets another lease of it, without a request. A nil owner is a new one, for work that locks once.
 //
 // A session that expires while Lock waits is not an error: it queues again, at the end, in the client's new session. A
 // connection that breaks is not an error either.
@@ -237,8 +235,8 @@ func (m *Mutex) acquire(ctx context.Context, owner *Owner, try bool) (*Lease, er
 	return nil, m.client.Ended(ctx, "lock "+m.path, began)
 }
 
-// settle returns the lease if its owner holds the lock, and ends it otherwise. Retry is true if
-// ctx has ended, which the caller looks at, or if the lock was lost as soon as it was granted.
+// settle returns the lease if its owner holds the lock, and ends it otherwise. It asks for another round of the loop in
+// acquire if the lock was lost as soon as it was granted, and if ctx has ended, which ends the loop.
 func (m *Mutex) settle(ctx context.Context, l *Lease, refused bool) (_ *Lease, retry bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -254,13 +252,13 @@ func (m *Mutex) settle(ctx context.Context, l *Lease, refused bool) (_ *Lease, r
 		return nil, true, nil
 	case refused || t.err == ErrHeld: // nothing else is wrong
 		return nil, false, m.refusedLocked()
-	case errors.Is(t.err, ErrHeld): // and the node of the attempt cannot be deleted
+	case errors.Is(t.err, ErrHeld): // joined with another error: the server refuses to delete the attempt's node
 		m.stats.Refused++
 	}
 	return nil, false, fmt.Errorf("zklock: lock %s: %w", m.path, t.err)
 }
 
-// join adds a lease to the owner's turn, for which it waits if there is none. With try,
+// join adds a lease to the owner's turn. An owner without a turn gets one, and waits. With try,
 // refused is closed if another contender is before the owner, and the turn waits for it.
 func (m *Mutex) join(owner *Owner, try bool) (l *Lease, refused <-chan struct{}, err error) {
 	m.mu.Lock()
@@ -278,7 +276,7 @@ func (m *Mutex) join(owner *Owner, try bool) (l *Lease, refused <-chan struct{},
 	l.ctx, l.cancel = context.WithCancelCause(t.lostCtx)
 	t.leases++
 	if !try {
-		t.waits = true
+		t.mayWait = true
 		return l, nil, nil
 	}
 	if t.refused == nil {
@@ -293,8 +291,7 @@ func (m *Mutex) refusedLocked() error {
 	return fmt.Errorf("%w: %s", ErrHeld, m.path)
 }
 
-// Holds returns how many leases an owner has: how often it has locked and not
-// unlocked yet. It is 0 once the lock is lost.
+// Holds returns how many leases an owner has: how often it has locked and not unlocked yet. It is 0 after a loss.
 func (m *Mutex) Holds(owner *Owner) int {
 	m.check()
 	m.mu.Lock()
@@ -310,8 +307,7 @@ func (m *Mutex) Holds(owner *Owner) int {
 // way: nobody holds the lock or waits for it through this Mutex, and no request of it is unanswered. Owners that wait
 // already get their turn, and an owner that holds the lock may lock it again. A node that was given up is deleted in
 // the background, so call Shutdown before conn.Close: without a server, the node stays until the session ends, and the
-// next holder waits for that. With a server, Close ends the session, and the next holder is in, though this one may
-// still work.
+// next holder waits for that. With a server, Close ends the session: the next holder is in while this one works.
 //
 // If ctx ends first, Shutdown returns an error that wraps ctx.Err() and names what is still under way. Nothing of that
 // is ended, and Shutdown may be called again to wait for it. Other Mutexes of conn go on.
@@ -320,7 +316,7 @@ func (m *Mutex) Shutdown(ctx context.Context) error {
 	began := time.Now()
 	m.mu.Lock()
 	m.shut = true
-	m.passLocked(m.current)
+	m.passLocked(m.current) // which gives up a node that nobody needs
 	done := m.tasks.Idle()
 	m.mu.Unlock()
 	select {
@@ -377,7 +373,8 @@ func (m *Mutex) Do(ctx context.Context, owner *Owner, f func(ctx context.Context
 	defer func() {
 		unlockCtx, stop := context.WithTimeout(context.WithoutCancel(ctx), m.client.Timeout())
 		defer stop()
-		stopSoon := func() { time.AfterFunc(m.client.Timeout()/12, stop) } // a round trip takes no longer
+		longestRoundTrip := m.client.Timeout() / 12 // see ErrTooSlow
+		stopSoon := func() { time.AfterFunc(longestRoundTrip, stop) }
 		defer context.AfterFunc(ctx, stopSoon)()
 		unlockErr := l.Unlock(unlockCtx)
 		if errors.Is(unlockErr, unlockCtx.Err()) {

@@ -41,10 +41,10 @@ func WithLogger(logger Logger) Option {
 	}
 }
 
-// lostBy returns what is told of an entry whose node has gone, or is about to, because of err; nil if the
-// clock says so.
+// lostBy returns the ErrLost of an entry with its cause. err says why the entry's node has gone. It is nil if the node
+// may be there, but the time for which its session is proved is over. An err that is not named here is a cause itself.
 func (m *Mutex) lostBy(e *entry, err error) error {
-	report, refused := m.client.Trouble()
+	report, refused := m.client.Trouble() // what is wrong with the servers, and whether they refuse the session
 	switch {
 	case errors.Is(err, zk.ErrSessionExpired) || m.client.SessionID() != e.node.Session:
 		err = ErrSessionExpired

@@ -17,13 +17,14 @@ import (
 
 // A Participant is a contender in the queue, of whatever process and library.
 type Participant struct {
-	Owner    string // for whom its node was made; of this Mutex's node, the present holder. "" if it is not a zklock's
-	Data     []byte // its description: WithData; the node's data if it is not one of ours
-	Position int    // in the queue
-	Holds    bool   // it waits for none of those before it: the first, and readers or leases of a semaphore beside it
+	Owner    string // for which the node was made; the present holder for this Mutex's node; "" for one of no zklock
+	Data     []byte // that of WithData; the node's data if it is not a zklock's
+	Position int    // in the queue, from 0
 	Node     string // the path of its node
-	// Token is the exact fencing token of the holder if it holds the lock by this Mutex, and otherwise the least that a
-	// lease by the node may have: it is higher than those of the participants before it.
+	// Holds: it waits for none of those before it. It is the first, or a reader or a semaphore's lease beside the first.
+	Holds bool
+	// Token is the fencing token if the participant holds the lock by this Mutex. Otherwise a lease by its node has this
+	// token or a higher one. It is higher than those of the participants before it.
 	Token  int64
 	Cached bool // nobody holds the lock by this Mutex, which keeps its node; see WithCaching
 	// Library is "zklock", "zk.Lock", "zklock or zk.Lock" if Unreadable, "Curator mutex", "Curator read lock",
@@ -53,14 +54,15 @@ func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 		for i, child := range children {
 			kind := record.KindOf(child.Name, child.Data)
 			p := m.participant(child, kind)
-			p.Position, p.Holds = i, before&kind.After == 0
+			waits := before&kind.After != 0 // a class of contenders that it comes after is before it
+			p.Position, p.Holds = i, !waits
 			before |= kind.Is
 			all = append(all, p)
 		}
 		return err
 	})
 	if err != nil {
-		return nil, err // and all may still be written to
+		return nil, err // without all, which the function above may still write if ctx has ended
 	}
 	return all, nil
 }
@@ -92,8 +94,7 @@ func (m *Mutex) participant(child client.Child, kind *record.Kind) Participant {
 // Revoke asks a participant to release the lock: its Lease's RevokeRequested is closed, now or once it holds the lock.
 // Nobody is forced. A holder of Curator's that is revocable is asked in Curator's way, if its node has an address as
 // its data: other data may be the id of a LeaderSelector, which the request would replace. All others are left alone,
-// and the error wraps [ErrNotAsked]. Revoking a participant that has left is not an error. An error wraps the server's
-// error, or ctx.Err().
+// and the error wraps [ErrNotAsked]. It is not an error if one has left. Errors wrap the server's, or ctx.Err().
 func (m *Mutex) Revoke(ctx context.Context, p Participant) error {
 	m.check()
 	name, below := strings.CutPrefix(p.Node, m.path+"/")
@@ -102,8 +103,8 @@ func (m *Mutex) Revoke(ctx context.Context, p Participant) error {
 	}
 	err := m.client.Aside(ctx, &m.tasks, "revoke a participant of "+m.path, func(left <-chan struct{}) error {
 		data, stat, err := m.client.Get(left, p.Node)
-		if err == nil && p.Token != 0 && p.Token>>passBits < stat.Czxid {
-			return nil // it has left, and another node has its name
+		if wasMadeLater := err == nil && p.Token != 0 && p.Token>>passBits < stat.Czxid; wasMadeLater {
+			return nil // the participant has left, and another node has its name
 		}
 		if err == nil {
 			request := record.Request(name, data)

@@ -13,10 +13,9 @@ import (
 // Goroutines of a Mutex queue in its memory, and the Mutex queues at the server with one node for all of them. An owner
 // that releases the lock hands it on to the next one in memory, without a request, a few times and not for long. Then
 // the Mutex deletes the node and queues again, behind the waiters of other processes. It has no second node in the
-// queue before: a contender that came after that would wait for two turns. (Lock cohorting: Dice, Marathe, Shavit,
-// PPoPP 2012.)
+// queue before: a contender that came after it would wait for two turns. (Lock cohorting: Dice et al., 2012.)
 
-// A turn is an owner's: the owner waits for the lock, and then holds it.
+// A turn is one owner's place in the memory's queue, and then its hold of the lock.
 type turn struct {
 	owner  *Owner
 	ready  chan struct{} // closed when the owner holds the lock, or has got err
@@ -26,24 +25,24 @@ type turn struct {
 	lose    context.CancelCauseFunc
 
 	// Guarded by Mutex.mu. After ready is closed, entry and token do not change.
-	leases  int
-	waits   bool          // for other contenders: one of the leases is that of a Lock
-	refused chan struct{} // closed when there are some, for TryLock beside a Lock
-	since   time.Time     // since when the owner waits, or holds the lock
-	entry   *entry        // by which the lock is held; nil while the owner waits
-	token   int64
-	mark    client.Mark // of its Guards; none before the first
-	last    bool        // of its entry: Unlock waits until the node has gone
-	err     error
+	leases   int           // of its calls of Lock and TryLock, until each has failed or is unlocked
+	mayWait  bool          // for other contenders, because one of the calls is Lock
+	refused  chan struct{} // closed if there are other contenders; nil before the first TryLock
+	since    time.Time     // since when the owner waits, or holds the lock
+	entry    *entry        // the Mutex's node (entry.go) by which the lock is held; nil while the owner waits
+	token    int64         // the fencing token
+	mark     client.Mark   // of its Guards; none before the first
+	nodeGoes bool          // nobody needs the node after this hold: Unlock waits until it has gone
+	err      error         // why the owner does not get the lock
 }
 
 // isBehindLocked reports whether the owner of t, nil if it has none, is known to wait for another contender.
 func (m *Mutex) isBehindLocked(t *turn) bool {
 	state := m.current.stateLocked()
 	holds := t != nil && t.entry != nil
-	behindHolder := state == held && !holds                           // another goroutine's
-	behindWaiter := len(m.waiting) > 0 && m.waiting[0] != t && !holds // another goroutine's, that came earlier
-	behindOther := state == queued && m.current.behind                // of another process
+	behindHolder := state == held && !holds                           // another owner of this Mutex
+	behindWaiter := len(m.waiting) > 0 && m.waiting[0] != t && !holds // another owner, which came earlier
+	behindOther := state == queued && m.current.behind                // a contender of another Mutex
 	return behindHolder || behindWaiter || behindOther
 }
 
@@ -53,13 +52,12 @@ func (m *Mutex) enqueueLocked(owner *Owner) *turn {
 	t.lostCtx, t.lose = context.WithCancelCause(context.Background())
 	m.owners[owner] = t
 	m.waiting = append(m.waiting, t)
-	m.passLocked(m.current)
+	m.passLocked(m.current) // if the Mutex keeps an idle node, the owner may get the lock at once
 	m.queueLocked()
 	return t
 }
 
-// queueLocked makes a node at the end of the queue if owners wait and the Mutex has
-// none. If nobody waits, it gives up the node that queues.
+// queueLocked makes a node at the queue's end if owners wait without one, and gives up a node that queues for nobody.
 func (m *Mutex) queueLocked() {
 	switch {
 	case len(m.waiting) == 0:
@@ -107,8 +105,7 @@ func (e *entry) notifyLocked() {
 	e.failed = nil
 }
 
-// isLostLocked reports whether a lock is lost. It is lost, at the latest, at the end
-// of the time for which its session is safe.
+// isLostLocked reports whether a lock is lost. It is lost, at the latest, when its session is no longer safe.
 func (m *Mutex) isLostLocked(t *turn) bool {
 	m.expireLocked(t.entry)
 	return t.lostCtx.Err() != nil
@@ -122,10 +119,11 @@ func (m *Mutex) expireLocked(e *entry) {
 }
 
 // startClockLocked starts the clock of a lock that is held: a holder that is cut off gets no event from its client
-// before the next contender may hold the lock. The clock checks often, because it stops while the machine is suspended.
-// It runs as long as the lock may be held by e.
+// before the next contender may hold the lock. The clock runs as long as the lock may be held by e. Its timer stops
+// while the machine is suspended, so it also looks several times per session timeout, and sees a loss soon after.
 func (m *Mutex) startClockLocked(e *entry) {
-	tick := max(time.Millisecond, min(time.Until(m.client.SafeUntil(e.node.Session)), m.client.Timeout()/8))
+	const looks = 8
+	tick := max(time.Millisecond, min(time.Until(m.client.SafeUntil(e.node.Session)), m.client.Timeout()/looks))
 	e.clock = time.AfterFunc(tick, func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()

@@ -2,15 +2,14 @@ package zklock
 
 import "time"
 
-// Stats says what a Mutex does now, and what it has done since New. A hold is the time
-// in which one owner holds the lock, however many leases it has.
+// Stats says what a Mutex does now, and has done since New. A hold lasts from an owner's first lease to its last.
 type Stats struct {
 	Waiting int // owners that wait
 	Held    int // 1 if an owner holds the lock, or else 0
 	Cached  int // 1 if nobody holds the lock and its node stays, see WithCaching, or else 0
 
 	Acquired int64 // holds that have begun
-	HandedOn int64 // those of them for which the lock was handed on in memory, or its node was cached: without a request
+	HandedOn int64 // of these, how many sent no request: the lock was handed on in memory, or its node was cached
 	Lost     int64 // holds that have ended because the lock was lost; the next five of them say why
 	Refused  int64 // calls of TryLock that have returned ErrHeld, and not the error of a ctx that has ended
 	Retried  int64 // times that waiting owners had to queue again, because their node had gone: as a rule, with its session

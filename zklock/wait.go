@@ -22,29 +22,31 @@ type queue struct {
 }
 
 const (
-	deepQueue    = 5 // the length from which on the parent's low-water mark (client/lowwater.go) has fewer bytes than a list
+	// From this length on, the parent's low-water mark (client/lowwater.go) has fewer bytes than a list. The delete of
+	// the farther node leaves that mark, and the farther node has two contenders fewer before it.
+	deepQueue   = 5
+	leavesAMark = deepQueue - 2
+
 	nearTurn     = 8 // as many contenders before an entry may go while it sends three requests
 	mostUnproved = 3 // proofs in a row that fail: then Lock fails, too
 )
 
-// A watched node is a node before an entry. If it is of this Mutex, there is no watch:
-// changed is closed when its entry has gone.
+// A watched node is a node before an entry. One of this Mutex has no watch: changed is closed when its entry has gone.
 type watched struct {
 	name    string
 	changed <-chan zk.Event
 	session int64  // whose node it is
-	setFor  *entry // for which the watch was set
-	entry   *entry // the node's own, of this Mutex
+	setFor  *entry // the one behind it, for which the watch was set
+	entry   *entry // the node's own; nil if the node is another Mutex's
 }
 
-// wait watches what is before e and parks e (errParked). If some of the watched nodes have gone
-// already, it returns the contenders that are left. This is the loop of step 3, with three
-// differences, so that the next holder has the lock one round trip after a release.
+// wait watches what is before e and parks e: it returns errParked, and e goes on by an event (parking.go). If
+// some of the watched nodes have gone, it returns the contenders that are left. This is the loop of step 3
+// (03-sequential-predecessor/lock.go), with three differences: the next holder has the lock one round trip after a
+// release.
 //
-//   - It watches two nodes. When the farther one goes, the nearer one still holds
-//     the lock, and there is time for a list.
-//   - If only one node was before e's, and has gone, there is no list: nobody is
-//     before e then, because later nodes have higher numbers.
+//   - It watches two nodes. When the farther one goes, the nearer still holds the lock: there is time for a list.
+//   - If only one node was before e's, and has gone, there is no list: later nodes have higher numbers.
 //   - It watches e's own node, too. If that was deleted before the lock became free,
 //     its event arrives first: a server sends events in the order of the changes. (If
 //     the client reconnects in between, the event is lost; see the package doc.)
@@ -65,11 +67,11 @@ func (m *Mutex) wait(e *entry, before queue) (queue, error) {
 	if e.state != queued {
 		return before, client.ErrStopped
 	}
-	if e.again == nil {
-		e.again = time.After(m.client.Timeout())
+	if e.pollDue == nil {
+		e.pollDue = time.After(m.client.Timeout())
 	}
 	e.parked = &parking{m: m, e: e, before: before, nearer: nearer, farther: farther}
-	e.parked.own, e.parked.closed, e.parked.again = e.own, m.client.Closed(), e.again
+	e.parked.own, e.parked.closed, e.parked.pollDue = e.own, m.client.Closed(), e.pollDue
 	m.parked <- e.parked
 	return before, errParked
 }
@@ -82,35 +84,37 @@ func (m *Mutex) list(e *entry) (before queue, err error) {
 		return before, err
 	}
 
-	contenders, found := 0, false
-	var nearer, farther int32    // the numbers of the last two before e; e.third is the next one's
+	type contender struct {
+		name   string
+		number int32
+	}
+	var last [3]contender // before e, the nearest first
+	contenders := 0
 	for _, name := range names { // there may be thousands: no sort
 		n, ok := record.Sequence(name)
 		if !ok {
 			continue
 		}
 		contenders++
-		found = found || name == e.node.Name()
 		if record.Order(n, e.node.Number) >= 0 {
 			continue
 		}
-		switch before.length++; { // n may be the last one before e so far, the last but one, or the third last
-		case before.nearer == "" || record.Order(n, nearer) > 0:
-			before.nearer, before.farther = name, before.nearer
-			nearer, farther, e.third = n, nearer, farther
-		case before.farther == "" || record.Order(n, farther) > 0:
-			before.farther, farther, e.third = name, n, farther
-		case before.length == 3 || record.Order(n, e.third) > 0:
-			e.third = n
+		before.length++
+		isFarther := func(c contender) bool { return c.name == "" || record.Order(c.number, n) < 0 }
+		if i := slices.IndexFunc(last[:], isFarther); i >= 0 {
+			copy(last[i+1:], last[i:])
+			last[i] = contender{name, n}
 		}
 	}
+	before.nearer, before.farther, e.third = last[0].name, last[1].name, last[2].number
 
-	if !found {
+	if !slices.Contains(names, e.node.Name()) {
 		return before, client.ErrGone
 	}
 	e.node.Born = parent.Czxid
-	e.marks = e.marks || before.length >= deepQueue-2
-	m.parent.Crowded.Store(contenders > deepQueue-2)
+	e.marks = e.marks || before.length >= leavesAMark
+	m.parent.Crowded.Store(contenders > leavesAMark)
+
 	if contenders == 1 && e.token == 0 {
 		// The last change of this list is our create, or a later one. It comes before the create of each later holder,
 		// and after the last list of each earlier one. So it is as good a token as the czxid, and saves a request.
@@ -120,9 +124,9 @@ func (m *Mutex) list(e *entry) (before queue, err error) {
 }
 
 // watchAll watches e's own node and the last two before it, and returns which of the two
-// have gone. If its turn may be near, the reads are sent together, and answered within one round
-// trip; otherwise one after the other, by one goroutine. When an answer shows that the lock is free,
-// that of e's own node has come, too: it was there, or its event is.
+// have gone. If e's turn may be near, the reads are sent together, and answered within one round
+// trip; otherwise one after the other, by one goroutine. It returns when all answers have come: if they
+// show that the lock is free, they also show that e's own node was there, or its event has come.
 func (m *Mutex) watchAll(e *entry, before queue) (nearer, farther watched, missing []string, err error) {
 	var ownErr, fartherErr error
 	var reads sync.WaitGroup
@@ -151,14 +155,16 @@ func (m *Mutex) watchAll(e *entry, before queue) (nearer, farther watched, missi
 // without returns the contenders before e when some of the watched nodes have gone. When the farther one
 // goes, the low-water mark of the one before that, or of itself, may say that all others have gone, too.
 func (m *Mutex) without(e *entry, before queue, deleted ...string) (queue, error) {
+	nearerIsLast := func() bool {
+		return before.length == 2 || before.length >= deepQueue && e.node.HaveGone(e.left, e.third)
+	}
 	switch {
 	case before.length == len(deleted):
 		return queue{}, nil
-	case deleted[0] != before.farther: // the nearer one gave up: only a list shows the next one
-	case before.length == 2, before.length >= deepQueue && e.node.HaveGone(e.left, e.third):
+	case deleted[0] == before.farther && nearerIsLast():
 		return queue{length: 1, nearer: before.nearer}, nil
 	}
-	return m.list(e)
+	return m.list(e) // if the nearer one gave up, only a list shows the next one
 }
 
 // watch watches a node before e, or finds that it is watched already: an entry
@@ -172,8 +178,8 @@ func (m *Mutex) watch(e *entry, name string) (watched, error) {
 	case w.entry != nil:
 		w.changed = w.entry.ended
 	case i >= 0 && (len(m.watches[i].changed) == 0 || m.watches[i].setFor == e):
-		// With an event, it is taken only for the same entry, whose parent is the same. In a parent that was made again
-		// the numbers begin again: another library's node may have the name of one that has changed, and gone.
+		// A watch whose event has come is taken only for the same entry, whose parent is the same. In a parent that was
+		// made again the numbers begin again: another library's node may have the name of one that has gone.
 		w = m.watches[i]
 	}
 	m.mu.Unlock()
@@ -194,17 +200,15 @@ func (m *Mutex) watch(e *entry, name string) (watched, error) {
 	return w, nil
 }
 
-// hasStrangers reports whether a contender of the queue is of another Mutex: its node is not among those
-// of this Mutex that are leaving. Of these one may have gone already: its delete was not answered.
+// hasStrangers reports whether a contender of the queue is of another Mutex: its node is not among those of this Mutex,
+// which are leaving. A name is known of the last two only, but a queue that is longer than our list has a stranger,
+// too. It may be shorter: a node of ours may have gone, though its delete was not answered.
 func (q queue) hasStrangers(leaving []string) bool {
 	isStranger := func(name string) bool { return name != "" && !slices.Contains(leaving, name) }
-	before := q.length > len(leaving) // a stranger, then our two
-	between := isStranger(q.farther)  // a stranger, then ours
-	behind := isStranger(q.nearer)    // ours, then a stranger
-	return before || between || behind
+	return q.length > len(leaving) || isStranger(q.farther) || isStranger(q.nearer)
 }
 
-// refuseTry ends the calls of TryLock, alone or beside a Lock of their owner, if a contender before e is another one's.
+// refuseTry ends the calls of TryLock, but not a Lock beside them, if a contender before e is another Mutex's.
 func (m *Mutex) refuseTry(e *entry, before queue) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -214,18 +218,19 @@ func (m *Mutex) refuseTry(e *entry, before queue) {
 			ours = append(ours, other.node.Name())
 		}
 	}
-	if e.behind = before.hasStrangers(ours); !e.behind || e.state != queued {
+	e.behind = before.hasStrangers(ours)
+	if !e.behind || e.state != queued {
 		return
 	}
 
 	m.waiting = slices.DeleteFunc(m.waiting, func(t *turn) bool {
-		if !t.waits { // it is of TryLock alone
+		if !t.mayWait {
 			m.failLocked(e, t, ErrHeld)
 		} else if t.refused != nil {
 			close(t.refused)
 			t.refused = nil
 		}
-		return !t.waits
+		return !t.mayWait
 	})
 	if len(m.waiting) > 0 {
 		e.notifyLocked()
