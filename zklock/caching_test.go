@@ -44,10 +44,13 @@ func (tb *serverTest) requireNotCached(m *zklock.Mutex) {
 	require.Zero(tb, m.Stats().Cached)
 }
 
-// A node is kept if it is the fifth in a row: each was made soon after the release before it, with nobody in between.
-// If kept nodes serve few holds, more are needed in a row, and if another contender comes, a quiet time passes first.
+// A node is kept after a streak of four in a row: each was made soon after the release before it, with nobody in
+// between. The streak that is needed is doubled after a kept node that has served less than four holds when another
+// contender comes, or only one when its time is over. It is halved after one that has served more. After another
+// contender has taken one away, none is kept for twice the time since the last such visit, or first for 1 s.
 func TestANodeIsKeptAfterFiveInARow(t *testing.T) {
 	const (
+		least     = 4                      // the shortest streak
 		caching   = 100 * time.Millisecond // the argument of WithCaching
 		soon      = caching / 10           // from a release to the next Lock: a node in a row
 		late      = 2 * caching            // too long for that
@@ -63,8 +66,8 @@ func TestANodeIsKeptAfterFiveInARow(t *testing.T) {
 				time.Sleep(pause)
 			}
 		}
-		requireKeptAfter := func(times int) { // asserts that of so many nodes in a row only the last one stays
-			lockTimes(times-1, soon)
+		requireKeptAfter := func(streak int) { // asserts that no node of the streak stays, and the next one does
+			lockTimes(streak, soon)
 			tb.requireNotCached(ours)
 			lockTimes(1, soon)
 			tb.requireCached(ours)
@@ -73,34 +76,36 @@ func TestANodeIsKeptAfterFiveInARow(t *testing.T) {
 		lockTimes(20, late) // none of these stays
 		lockTimes(4, soon)  // the first of these came too late, too
 		tb.requireNotCached(ours)
-		tb.lockAndUnlock(other)
-		requireKeptAfter(5)
+		tb.lockAndUnlock(other) // which takes no kept node away
+		requireKeptAfter(least)
 		lockTimes(1, soon)  // the kept node serves two holds, and nobody comes: that changes nothing
 		time.Sleep(caching) // in which no contender comes
-		requireKeptAfter(5)
+		requireKeptAfter(least)
 
-		lockTimes(2, soon) // the kept node serves three holds, which is little: a streak of 8, and not of 4, is needed now
+		lockTimes(2, soon) // the kept node serves three holds, which is little
 		tb.lockAndUnlock(other)
-		time.Sleep(18 * oneOfARow) // twice the time between the two visits of the other one
-		requireKeptAfter(9)
-		lockTimes(3, soon) // the kept node serves four, which is enough: a streak of 4 is needed again
+		const pause = 18 // in nodes of a row: longer than the second in which no node is kept
+		time.Sleep(pause * oneOfARow)
+		requireKeptAfter(2 * least)
+		lockTimes(3, soon) // the kept node serves four, which is enough
 		tb.lockAndUnlock(other)
-		requireKeptAfter(61) // in twice the time since the other one came before, which thirty nodes took
+		const sinceOtherCame = pause + 2*least + 1 + 3 // in nodes of a row
+		requireKeptAfter(2 * sinceOtherCame)
 		lockTimes(3, soon)
 		tb.lockAndUnlock(other)
 		time.Sleep(time.Minute)
-		requireKeptAfter(5) // a streak of 4 is the least
+		requireKeptAfter(least)
 
-		var needed []int
-		for range 6 { // times that a kept node serves no other hold: the streak is doubled each time, up to 64
-			time.Sleep(caching) // until no node is kept
-			nodes := 0
-			for ; ours.Stats().Cached == 0; nodes++ {
-				lockTimes(1, soon)
+		var needed []int // streaks
+		for range 6 {
+			time.Sleep(caching) // until the kept node goes, which has served no other hold
+			streak := 0
+			for lockTimes(1, soon); ours.Stats().Cached == 0; lockTimes(1, soon) {
+				streak++
 			}
-			needed = append(needed, nodes)
+			needed = append(needed, streak)
 		}
-		require.Equal(tb, []int{9, 17, 33, 65, 65, 65}, needed)
+		require.Equal(tb, []int{8, 16, 32, 64, 64, 64}, needed) // 64 is the longest
 	})
 }
 
@@ -196,12 +201,14 @@ func TestGoroutinesWaitForTheList(t *testing.T) {
 				ours := tb.mutex(conn, cacheAlways...)
 				tb.lockAndLeaveCached(ours)
 				tb.lockAndUnlock(tb.mutex(tb.connect())) // takes the node away
+				// The next node serves holds until its list is answered, and no more than the default of WithHandOver.
 				list := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpGetChildren2, lockPath))
 				var l *zklock.Lease
-				for range 16 { // the default of WithHandOver
+				for range 16 {
 					l = tb.mustLock(ours)
 					tb.mustUnlock(l)
 				}
+
 				waiters := startWaiters(ours, 2)
 				tb.requireTryLockRefused(ours, "others wait")
 				var stranger <-chan lockResult
@@ -376,7 +383,8 @@ func TestTheTokenOfACachedNodeThatHasServedAllItMay(t *testing.T) {
 			last := tb.lockAndLeaveCached(ours)
 			require.Greater(tb, tb.participants(ours)[0].Token, last.Token())
 			require.NoError(tb, ours.Shutdown(context.Background()))
-			tb.create(conn, "/x", "", zk.FlagSequence) // after an even zxid an odd one follows, or the reverse
+			// The count of 1024 holds carries into the zxid's lowest bit. This create flips that bit for the next node.
+			tb.create(conn, "/x", "", zk.FlagSequence)
 		}
 	})
 }

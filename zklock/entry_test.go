@@ -1,11 +1,10 @@
-// Tests of one contender's node: its record, its token, its delete, and its parent. helpers_test.go has the helpers.
+// Tests of a contender's node: record, token, delete and parent. Helpers are in helpers_test.go and caching_test.go.
 package zklock_test
 
 import (
 	"context"
 	"fmt"
 	"net"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -69,11 +68,10 @@ func TestANodeThatHasGoneIsNotAskedFor(t *testing.T) {
 			holder := tb.mustLock(m)
 			time.Sleep(untilNodeIsWatched)
 			node := tb.nodeAt(0)
-			asked := tb.srv.Hold(func(r zkserver.Request) bool { return r.Path == node && r.Session != admin.SessionID() })
-			defer asked.Release()
+			asked := tb.countRequests(func(r zkserver.Request) bool { return r.Path == node && r.Session != admin.SessionID() })
 			goes(tb, conn, admin, node)
 			time.Sleep(10 * time.Second) // until the client has another session
-			require.Empty(tb, asked.Hit())
+			require.Zero(tb, asked.Load())
 			require.ErrorIs(tb, holder.Unlock(context.Background()), zklock.ErrLost)
 			require.NoError(tb, m.Shutdown(context.Background()))
 		})
@@ -95,7 +93,8 @@ func TestASearchThatIsRefusedEndsWithItsSession(t *testing.T) {
 	})
 }
 
-// farEpoch makes two zxids in answers too large for a token: czxid and pzxid, the first and the last field of a Stat.
+// farEpoch makes two zxids in answers too large for a token: czxid and pzxid, the first and the last field of a Stat,
+// with which the answers to reads and lists end.
 func farEpoch(nc net.Conn) net.Conn {
 	return bubble.Through(nc, bubble.Way{}, bubble.Way{Packet: func(packet []byte) []byte {
 		const header, stat = 4 + 4 + 8 + 4, 68 // bytes: of length, xid, zxid and error code; and of a Stat
@@ -137,7 +136,7 @@ func TestUnlockReturnsErrLostThoughItsDeleteWasDropped(t *testing.T) {
 		admin, conn := tb.connect(), tb.connectOrdinary()
 		id := conn.SessionID()
 		holder := tb.mustLock(tb.mutex(conn))
-		away := tb.srv.LoseRequest(requestOf(id, jute.OpConnect, "")).Every() // every server closes the connection
+		away := tb.srv.LoseRequest(requestOf(id, jute.OpConnect, "")).Every() // no server accepts the client
 		tb.srv.Cut(id)
 		<-away.Hit()
 		unlocked := inBackground(func() error { return holder.Unlock(context.Background()) })
@@ -159,7 +158,7 @@ func TestATokenIsReadIfAnotherHasQueuedBeforeTheList(t *testing.T) {
 		second := startQueuedWaiter(tb.mutex(tb.connect()))
 		list.Release()
 		got := tb.receiveLease(first)
-		require.Equal(tb, tb.stored(got.Node()).Stat.Czxid<<10, got.Token())
+		require.Equal(tb, tokenOf(tb.stored(got.Node())), got.Token())
 		tb.handOverAndUnlock(got, second)
 	})
 }
@@ -173,13 +172,12 @@ func TestAServerWithoutContainersGetsAnOrdinaryParent(t *testing.T) {
 		for _, isOrdinary := range []bool{false, true} {
 			onServerCase(t, fmt.Sprintf("%d, an ordinary client: %v", code, isOrdinary), func(tb *serverTest) {
 				tb.ordinary = isOrdinary
-				var asked atomic.Int32 // requests for a container, which the condition counts
-				asks := func(r zkserver.Request) bool { return makesContainer(r) && asked.Add(1) > 0 }
+				asked := tb.countRequests(makesContainer)
 				refuse := func(when func(zkserver.Request) bool) *zkserver.Fault { return tb.srv.Fail(code, when) }
 				if code == closes {
 					refuse = tb.srv.LoseRequest
 				}
-				refused := refuse(asks).Every()
+				refused := refuse(makesContainer).Every()
 				m := mutexAt(tb.connect(), "/a/b/c")
 				l := testenv.Must(m.Lock(tb.within(10*time.Second), nil))(tb)
 				require.False(tb, tb.stored("/a/b/c").Container)
@@ -189,7 +187,9 @@ func TestAServerWithoutContainersGetsAnOrdinaryParent(t *testing.T) {
 			})
 		}
 	}
-	onServer(t, func(tb *serverTest) { // after two closed connections, which may be an outage, a container is made all the same
+
+	// After two closed connections, which may be an outage, a container is made all the same.
+	onServer(t, func(tb *serverTest) {
 		admin, m := tb.connect(), tb.mutex(tb.connect())
 		for range 2 {
 			for range 2 {

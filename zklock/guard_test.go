@@ -81,17 +81,9 @@ func TestAGuardCostsTwoRequestsAndAWriteNone(t *testing.T) {
 		_, l = tb.lockWithGuard(conn)
 		require.Len(tb, tb.srv.Children(guardNode), 1, "the child of the first has gone")
 
-		sent := 0
-		count := tb.srv.Hold(func(r zkserver.Request) bool {
-			if r.Session == conn.SessionID() && r.Op != jute.OpPing {
-				sent++
-			}
-			return false // it holds nothing, and sees each request
-		})
-		defer count.Release()
-
+		sent := tb.countRequests(func(r zkserver.Request) bool { return r.Session == conn.SessionID() && r.Op != jute.OpPing })
 		second := testenv.Must(l.Guard(context.Background(), guardNode))(tb)
-		require.Equal(tb, 1, sent)
+		require.EqualValues(tb, 1, sent.Load())
 		path := testenv.Must(second.Create(context.Background(), guarded, []byte("first"), 0, everybody))(tb)
 		require.Equal(tb, guarded, path)
 		stat := testenv.Must(second.Set(context.Background(), guarded, []byte("second"), 0))(tb)
@@ -103,16 +95,17 @@ func TestAGuardCostsTwoRequestsAndAWriteNone(t *testing.T) {
 		require.EqualValues(tb, 2, done[1].Stat.Version)
 		require.NoError(tb, second.Delete(context.Background(), guarded, 2))
 		const guardAndWrites = 1 + 4
-		require.Equal(tb, guardAndWrites, sent)
+		require.EqualValues(tb, guardAndWrites, sent.Load())
 
 		_, err = overGuard.Create(context.Background(), guarded, nil, 0, everybody)
 		require.ErrorIs(tb, err, zklock.ErrFenced)
 		require.Regexp(tb, "^zklock: the lease is over, ", err.Error())
 		require.ErrorIs(tb, err, zklock.ErrUnlocked)
-		tb.mustUnlock(l)
+		require.EqualValues(tb, guardAndWrites, sent.Load(), "a lease that is over sends nothing")
+		tb.mustUnlock(l) // which sends the delete of the holder's node
 		require.ErrorIs(tb, second.Delete(context.Background(), guarded, -1), zklock.ErrFenced, "and not that there is no node")
 		require.ErrorIs(tb, testenv.Err(l.Guard(context.Background(), guardNode)), zklock.ErrUnlocked)
-		require.Equal(tb, guardAndWrites+1, sent, "the delete of the node; a lease that is over sends nothing")
+		require.EqualValues(tb, guardAndWrites+1, sent.Load())
 	})
 }
 
@@ -127,12 +120,15 @@ func TestALostAnswerToAWriteIsReported(t *testing.T) {
 		}
 		before := len(tb.srv.Children("/"))
 		isWrite := requestOf(id, jute.OpMulti, guardNode+"/"+tb.srv.Children(guardNode)[0])
+
+		// The write is carried out, and its answer is lost.
 		lost := tb.srv.LoseReply(isWrite)
 		nodes, err := write(context.Background())
 		require.Len(tb, lost.Hit(), 1)
 		require.ErrorIs(tb, err, zklock.ErrUnknownOutcome)
 		require.Equal(tb, before+1, nodes)
 
+		// The ctx ends before the server carries the write out.
 		slow := tb.srv.Hold(isWrite)
 		nodes, err = write(tb.within(time.Second))
 		require.ErrorIs(tb, err, zklock.ErrUnknownOutcome)
@@ -142,6 +138,7 @@ func TestALostAnswerToAWriteIsReported(t *testing.T) {
 		time.Sleep(sessionTimeout) // until the lease is proved
 		require.Len(tb, tb.srv.Children("/"), before+2)
 
+		// The write waits until there is a server again.
 		down := tb.srv.LoseRequest(requestOf(id, jute.OpConnect, "")).Every()
 		tb.srv.Cut(id)
 		time.Sleep(time.Second)                     // until the client has noticed
@@ -149,15 +146,16 @@ func TestALostAnswerToAWriteIsReported(t *testing.T) {
 		nodes = testenv.Must(write(context.Background()))(tb)
 		require.Equal(tb, before+3, nodes)
 
-		nodes, err = write(tb.within(0))
+		nodes, err = write(tb.within(0)) // its ctx has ended before
 		require.ErrorIs(tb, err, context.DeadlineExceeded)
 		require.NotErrorIs(tb, err, zklock.ErrUnknownOutcome)
 		require.Equal(tb, before+3, nodes)
 
+		// The write waits for a server until the lease is lost.
 		down = tb.srv.LoseRequest(requestOf(id, jute.OpConnect, "")).Every()
 		tb.srv.Cut(id)
 		time.Sleep(time.Second)
-		nodes, err = write(tb.within(time.Minute)) // it waits for a server, and then the lease is lost
+		nodes, err = write(tb.within(time.Minute))
 		require.ErrorIs(tb, err, zklock.ErrFenced)
 		require.ErrorIs(tb, err, zklock.ErrLost)
 		require.Equal(tb, before+3, nodes)
@@ -191,7 +189,7 @@ func TestWhatGuardRefuses(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		conn, admin := tb.connect(), tb.connect()
 		tb.create(admin, guarded, "no token", zk.FlagPersistent)
-		tb.create(admin, "/deep", "1-a/b", zk.FlagPersistent) // no node can have a child with this name
+		tb.create(admin, "/deep", "1-a/b", zk.FlagPersistent) // the slash: a mark, which is "token-id", is the name of a child
 		testenv.Must(admin.Create("/closed", nil, 0, zk.WorldACL(zk.PermRead)))(tb)
 		g, l := tb.lockWithGuard(conn)
 		testenv.Must(l.Guard(context.Background(), lockPath+"-guard"))(tb)
@@ -253,7 +251,7 @@ func TestAGuardIsMadeThoughItsServerIsBehind(t *testing.T) {
 				require.NoError(tb, <-made)
 				require.Len(tb, tb.marks(l), 1)
 			}
-			require.Positive(tb, tap.Counts().Since(before).Requests[jute.OpSync], "it asks a server that is behind again and again")
+			require.Positive(tb, tap.Counts().Since(before).Requests[jute.OpSync], "its server, which may be behind, is not brought up to date")
 			tb.mustUnlock(l)
 		}
 	})

@@ -14,6 +14,7 @@ import (
 	"encoding/binary"
 	"net"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,7 +58,7 @@ type serverTest struct {
 	ordinary bool // connect opens ordinary clients from now on
 }
 
-// onServer plays a test on an embedded server of its own. The test must release each fault that it makes with Every.
+// onServer plays a test on an embedded server of its own. The test must release faults with Fault.Every.
 func onServer(t *testing.T, play func(tb *serverTest)) {
 	bubble.Test(t, func(t *testing.T) {
 		t.Cleanup(func() { time.Sleep(time.Minute) })                        // of virtual time: goroutines see the closed client
@@ -135,9 +136,6 @@ type ordinary struct {
 func (tb *serverTest) connectOrdinary() *zk.Conn { return tb.connectOrdinaryWith(ordinary{}) }
 
 func (tb *serverTest) connectOrdinaryWith(o ordinary) *zk.Conn {
-	if o.sessionTimeout == 0 {
-		o.sessionTimeout = sessionTimeout
-	}
 	line := &bubble.Line{Server: tb.srv, Wrap: func(nc net.Conn) net.Conn {
 		if o.wrap != nil {
 			nc = o.wrap(nc)
@@ -148,7 +146,7 @@ func (tb *serverTest) connectOrdinaryWith(o ordinary) *zk.Conn {
 	if o.buffer != 0 {
 		options = append(options, zk.WithMaxConnBufferSize(o.buffer))
 	}
-	conn := bubble.Connect(tb, line.Dial, o.sessionTimeout, threeServers, options...)
+	conn := bubble.Connect(tb, line.Dial, cmp.Or(o.sessionTimeout, sessionTimeout), threeServers, options...)
 	for conn.State() != zk.StateHasSession {
 		time.Sleep(time.Millisecond) // until the server has answered
 	}
@@ -172,7 +170,7 @@ func mutexAt(conn *zk.Conn, path string, options ...zklock.Option) *zklock.Mutex
 // mustLock returns the lease, or fails the test if Lock takes longer than a minute. Without an owner it is for a new one.
 func (tb *serverTest) mustLock(m *zklock.Mutex, owner ...*zklock.Owner) *zklock.Lease {
 	tb.Helper()
-	return testenv.Must(m.Lock(tb.within(time.Minute), cmp.Or(owner...)))(tb)
+	return testenv.Must(m.Lock(tb.within(time.Minute), cmp.Or(owner...)))(tb) // nil if there is no owner
 }
 
 func (tb *serverTest) mustUnlock(l *zklock.Lease) {
@@ -237,8 +235,7 @@ func startWaiters(m *zklock.Mutex, n int) (waiters []<-chan lockResult) {
 	return waiters
 }
 
-// startQueuedWaiter is startWaiter that returns a second later. Then the node is in the queue, although the first
-// answer to a client takes a moment.
+// startQueuedWaiter is startWaiter that returns a second later. Then it is queued: the first answer takes a moment.
 func startQueuedWaiter(m *zklock.Mutex) <-chan lockResult {
 	waiter := startWaiter(m)
 	time.Sleep(time.Second)
@@ -328,6 +325,9 @@ func (tb *serverTest) stored(path string) zkserver.Node {
 	return node
 }
 
+// tokenOf returns the fencing token of the first hold by a node.
+func tokenOf(node zkserver.Node) int64 { return node.Stat.Czxid << 10 } // as the doc of Token says
+
 // delete deletes a node by hand, as an operator may.
 func (tb *serverTest) delete(conn *zk.Conn, node string) { require.NoError(tb, conn.Delete(node, -1)) }
 
@@ -358,13 +358,23 @@ func (tb *serverTest) remakeParent(admin *zk.Conn) {
 	tb.create(admin, lockPath, "", zk.FlagPersistent)
 }
 
-// tapped wraps a connection so that a tap counts what crosses it.
+// tapped wraps a connection so that a tap counts what crosses it. A tap wraps only what it dials.
 func tapped(tap *wiretap.Tap) func(net.Conn) net.Conn {
 	return func(nc net.Conn) net.Conn {
 		dial := tap.Dialer(func(string, string, time.Duration) (net.Conn, error) { return nc, nil })
 		tappedConn, _ := dial("", "", 0) // the error is that of the function above, which returns none
 		return tappedConn
 	}
+}
+
+// countRequests counts the requests of which the condition is true, until the test ends.
+func (tb *serverTest) countRequests(isCounted zkserver.Condition) *atomic.Int32 {
+	n := new(atomic.Int32)
+	count := tb.srv.Hold(func(r zkserver.Request) bool {
+		return isCounted(r) && n.Add(1) < 0 // never: the fault holds nothing, and so it sees each request
+	})
+	tb.Cleanup(count.Release)
+	return n
 }
 
 // distant wraps a connection so that each answer takes a round trip's time. Many can be on their way at once. The
@@ -380,8 +390,8 @@ type patient struct{ net.Conn }
 
 func (patient) SetReadDeadline(time.Time) error { return nil }
 
-// withoutEvents wraps a connection so that it drops the events of the nodes whose paths contain a text, and every event if
-// the text is empty. A client that is just coming back can miss events in this way.
+// withoutEvents wraps a connection so that it drops the events of the nodes whose paths contain a text, and every
+// event if the text is empty. A client that is just coming back can miss events in this way.
 func withoutEvents(text string) func(net.Conn) net.Conn {
 	return func(nc net.Conn) net.Conn {
 		return bubble.Through(nc, bubble.Way{}, bubble.Way{Packet: func(packet []byte) []byte {
@@ -394,10 +404,10 @@ func withoutEvents(text string) func(net.Conn) net.Conn {
 	}
 }
 
-// withoutWatchRace is a connection that works around one fault of go-zookeeper: when the client has connected, it reads
-// the last zxid for SetWatches while its reader writes it for other replies, which is a data race. In a new session
-// the watches may be those that the first replies have set. Here no reply but the handshake's arrives before
-// SetWatches is written, or a moment of virtual time has passed: then there are no watches.
+// withoutWatchRace is a connection that works around one fault of go-zookeeper. When the client has connected, it
+// reads the last zxid for SetWatches, by which it sets its watches again, while its reader writes that zxid for other
+// replies: a data race. Here the second reply, the one after the handshake's, waits until SetWatches has been written.
+// If there are no watches, SetWatches is not sent, and the reply waits for 1 µs of virtual time.
 func withoutWatchRace(nc net.Conn) net.Conn {
 	sent := make(chan struct{}, 1000) // gets one for each SetWatches; more than a test sends
 	replies := 0

@@ -24,11 +24,11 @@ import (
 // A verdict says what a Mutex does with its node while nobody holds the lock. Rivals are contenders of other Mutexes.
 func TestWhatBecomesOfAnIdleEntry(t *testing.T) {
 	const most, long = 16, 50 * time.Millisecond // the default of WithHandOver
-	// No owner waits, the node may serve one more hold, and there may be rivals.
-	inTurn := situation{mostHolds: most, mostAge: long, holds: most - 1, age: long - 1, lasts: true}
+	// The node may serve one more hold, no owner waits yet, and there may be rivals. Each row changes that.
+	base := situation{mostHolds: most, mostAge: long, holds: most - 1, age: long - 1, lasts: true}
 	for _, c := range []struct {
 		name   string
-		change func(s *situation) // inTurn with it is the situation
+		change func(s *situation)
 		want   verdict
 	}{
 		{"nobody waits, and there may be rivals", func(*situation) {}, leave},
@@ -59,7 +59,7 @@ func TestWhatBecomesOfAnIdleEntry(t *testing.T) {
 		{"an owner waits, another contender asks, and a list is on its way",
 			func(s *situation) { s.wanted, s.holds, s.revoked, s.rivals = true, most, true, asked }, leave},
 	} {
-		s := inTurn
+		s := base
 		c.change(&s)
 		require.Equal(t, c.want, s.verdict(), c.name)
 	}
@@ -104,7 +104,7 @@ func TestASuspendedMachineHasLostItsLeases(t *testing.T) {
 	now := time.Now()
 	require.Zero(t, afterSuspend(now, hour).Sub(now), "by the monotonic clock")
 	require.Equal(t, hour, afterSuspend(now, hour).Round(0).Sub(now.Round(0)), "by the wall clock")
-	require.True(t, client.IsOver(afterSuspend(now, hour)), "a wall clock that was set back")
+	require.True(t, client.IsOver(afterSuspend(now, hour)), "though no monotonic time is left, the wall clocks differ by an hour")
 	for name, knows := range map[string]func(l *Lease) bool{
 		"Lost":       func(l *Lease) bool { return client.IsClosed(l.Lost()) },
 		"ValidUntil": func(l *Lease) bool { return l.ValidUntil().IsZero() },
@@ -158,7 +158,7 @@ func TestANodeThatIsTakenAwayLeavesNothingInMemory(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		m, l := underLock(t, srv, 10*time.Second)
 		require.NoError(t, l.Unlock(t.Context()))
-		m.caching, m.habit.needed = 1000*time.Hour, 0
+		m.caching, m.habit.needed = 1000*time.Hour, 0 // any node may stay: it needs no streak of others before it
 		require.NoError(t, m.Do(t.Context(), nil, func(context.Context, *Lease) error { return nil }))
 		synctest.Wait()
 		cached := weak.Make(m.current)
@@ -170,20 +170,21 @@ func TestANodeThatIsTakenAwayLeavesNothingInMemory(t *testing.T) {
 	})
 }
 
-// A caller that leaves does not park an entry that goes on already: the next entry to park would find no room.
+// A call in attend takes a parked entry, and ends when leaveLocked has resumed that entry. Then it does not put the
+// entry back: the channel has room for one, and the next entry to park would find no room.
 func TestACallerThatGoesDoesNotPutBackAnEntryThatGoesOnAlready(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		m, ready := &Mutex{parked: make(chan *parking, 1)}, make(chan struct{})
-		m.parked <- &parking{e: new(entry)} // with parked nil
+		m.parked <- &parking{e: new(entry)} // the entry's own parked is nil: it goes on already
 		go m.attend(t.Context(), ready, nil)
-		synctest.Wait() // the caller has taken it
+		synctest.Wait() // the call has taken it
 		close(ready)
 		synctest.Wait()
 		require.Empty(t, m.parked)
 	})
 }
 
-// After a contender has come, no node is kept for twice the time since the one before it, from 1 s to 2 h.
+// After a contender has come, no node is kept for twice the time since the one before, at least 1 s, at most 2 h.
 func TestNoNodeIsKeptForTwiceTheTimeBetweenOthers(t *testing.T) {
 	var h habit
 	now := time.Now()

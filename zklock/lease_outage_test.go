@@ -1,4 +1,5 @@
 // Tests of which outages of servers a lease outlasts, and of when else Lost closes. helpers_test.go has the helpers.
+// Tests of outages: how long servers may be away before a lease is lost. helpers_test.go has the helpers.
 package zklock_test
 
 import (
@@ -20,6 +21,14 @@ import (
 	"example.com/zklock/internal/testenv"
 	"example.com/zklock/zklock"
 )
+
+// leastLeft is how much of a lease is left at an age, as the doc of ValidUntil says.
+func leastLeft(age, roundTrip time.Duration) time.Duration {
+	if age > sessionTimeout/3+4*roundTrip {
+		return sessionTimeout/2 - 5*roundTrip
+	}
+	return sessionTimeout/5 - 3*roundTrip
+}
 
 // Lost closes at the instant that ValidUntil returned last before the servers fell silent. As long as the servers
 // answer, ValidUntil moves on, and as much time is left as its doc says, even if they are far away. The lease is by a
@@ -49,12 +58,9 @@ func TestLostClosesAtValidUntil(t *testing.T) {
 			holder := grants[grant](tb, tb.mutex(conn, cacheAlways...), before)
 			began, last := time.Now(), holder.ValidUntil()
 			for ; time.Since(began) < ageAtSilence; time.Sleep(sessionTimeout / 100) {
-				until, least := holder.ValidUntil(), sessionTimeout/5-3*roundTrip // the numbers are those of ValidUntil's doc
-				if time.Since(began) > sessionTimeout/3+4*roundTrip {
-					least = sessionTimeout/2 - 5*roundTrip
-				}
-				require.GreaterOrEqual(tb, time.Until(until), least, "at the age of %v", time.Since(began))
-				require.False(tb, until.Before(last), "at the age of %v", time.Since(began))
+				until, age := holder.ValidUntil(), time.Since(began)
+				require.GreaterOrEqual(tb, time.Until(until), leastLeft(age, roundTrip), "at the age of %v", age)
+				require.False(tb, until.Before(last), "at the age of %v", age)
 				last = until
 			}
 
@@ -70,8 +76,11 @@ func TestLostClosesAtValidUntil(t *testing.T) {
 		})
 	}
 
-	const T, phases = sessionTimeout, 24
-	const near, atOnce = 0, 0 // a round trip that takes no time, and a lease that begins with the node
+	const (
+		T, phases = sessionTimeout, 24
+		near      = 0 // a round trip that takes no time
+		atOnce    = 0 // the lease begins with the node
+	)
 	for _, age := range []time.Duration{0, T / 10, T / 5, T * 2 / 5, T} {
 		play("alone", near, atOnce, age)
 	}
@@ -104,45 +113,44 @@ func outlasts(t *testing.T, connect bool, age, outage float64) (kept bool) {
 	return kept
 }
 
-// A lease outlasts an outage of the length that the table in docs/production.md says, and none that is a 12th of the
-// session timeout longer.
+// A lease outlasts an outage of the length that the table in docs/production.md says, and none that is T/12 longer.
 func TestALeaseOutlastsAnOutage(t *testing.T) {
 	const T = 24 // the session timeout: all numbers here are in 24ths of it
-	// An outage begins when the lease has an age. Of two rows with one end, the first begins just after a proof, and the
-	// second just before the next. The lease is lost if the outage lasts until the lease is older than end, by 1. It is
-	// kept if the outage ends before that, by margin.
-	for _, c := range []struct{ age, end, margin float64 }{
-		{age: 0, end: 9, margin: 1}, {age: 1.9, end: 9, margin: 1.5},
-		{age: 2.1, end: 11, margin: 1}, {age: 3.9, end: 11, margin: 1},
-		{age: 4.1, end: 13, margin: 1}, {age: 6.9, end: 13, margin: 1},
-		{age: 7.2, end: 24, margin: 2}, {age: 10.9, end: 24, margin: 2},
-		{age: 11.1, end: 28, margin: 2}, {age: 14.4, end: 28, margin: 2}, // the worst: 13/24
-		{age: 14.6, end: 31, margin: 2}, {age: 17.9, end: 31, margin: 2},
-		{age: 18.1, end: 35, margin: 2}, {age: 21.4, end: 35, margin: 2},
+	// An outage begins when the lease has an age: in the first row of a line just after a proof, and in the second just
+	// before the next proof. The lease is kept if the outage has the length kept, and lost if it has the length lost.
+	for _, c := range []struct{ age, kept, lost float64 }{
+		{age: 0, kept: 8, lost: 10}, {age: 1.9, kept: 5.6, lost: 8.1},
+		{age: 2.1, kept: 7.9, lost: 9.9}, {age: 3.9, kept: 6.1, lost: 8.1},
+		{age: 4.1, kept: 7.9, lost: 9.9}, {age: 6.9, kept: 5.1, lost: 7.1},
+		{age: 7.2, kept: 14.8, lost: 17.8}, {age: 10.9, kept: 11.1, lost: 14.1},
+		{age: 11.1, kept: 14.9, lost: 17.9}, {age: 14.4, kept: 11.6, lost: 14.6},
+		{age: 14.6, kept: 14.4, lost: 17.4}, {age: 17.9, kept: 11.1, lost: 14.1},
+		{age: 18.1, kept: 14.9, lost: 17.9}, {age: 21.4, kept: 11.6, lost: 14.6},
 	} {
 		for _, connect := range []bool{false, true} {
-			margin := c.margin
+			kept := c.kept
 			if connect {
 				// The client has left the silent server. If all servers come back in the same instant, that server's late
 				// handshake may take the session away once more. Then all servers have been tried: the client waits for 1 s.
-				margin += 2.4
+				kept -= 2.4
 			}
 			t.Run(fmt.Sprintf("age %v of 24, Connect: %v", c.age, connect), func(t *testing.T) {
-				require.True(t, outlasts(t, connect, c.age/T, (c.end-c.age-margin)/T))
-				require.False(t, outlasts(t, connect, c.age/T, (c.end-c.age+1)/T))
+				require.True(t, outlasts(t, connect, c.age/T, kept/T))
+				require.False(t, outlasts(t, connect, c.age/T, c.lost/T))
 			})
 		}
 	}
 }
 
-// phases returns at which of n moments an outage begins: at all of them for a landing, and otherwise at each fifth.
-func phases(n int) (all []int) {
+// phases divides a time into n parts, and returns where they begin, as fractions of that time: for a landing of all
+// parts, and otherwise of each fifth.
+func phases(n int) (all []float64) {
 	stride := 5
 	if testenv.AtLanding() {
 		stride = 1
 	}
-	for phase := 0; phase < n; phase += stride {
-		all = append(all, phase)
+	for i := 0; i < n; i += stride {
+		all = append(all, float64(i)/float64(n))
 	}
 	return all
 }
@@ -172,12 +180,11 @@ func (p *pausedServer) wrap(nc net.Conn) net.Conn {
 type leasePause struct {
 	ordinary    bool // the client is not zkconn.Connect's
 	leader      bool // the leader is paused, so that all servers are of no use
-	addresses   int  // of servers that the client has, or behindOne
+	addresses   int  // of servers that the client has
+	rotates     bool // its one address leads each new connection to the next server
 	timeout     time.Duration
 	age, length float64 // of the lease when the pause begins, and of the pause: in parts of the session timeout
 }
-
-const behindOne = 0 // addresses: one, behind which each new connection gets another server
 
 var pausedTimeouts = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 10 * time.Second, 30 * time.Second}
 
@@ -187,25 +194,28 @@ var pausedTimeouts = []time.Duration{time.Second, 2 * time.Second, 4 * time.Seco
 // first quarter of the session timeout, a lease outlasts a pause of a quarter.
 func TestAPauseOfAServerCostsNoLease(t *testing.T) {
 	testenv.NotRaced(t, "it plays hundreds of leases, and other outages are played with it")
-	lengthsByAddresses := map[int][]float64{behindOne: {2}, 1: {0.15, 0.25, 0.3, 0.5}, 3: {0.3, 0.5, 2}}
 	for _, timeout := range pausedTimeouts {
-		for addresses, lengths := range lengthsByAddresses {
-			t.Run(fmt.Sprintf("%v, %d addresses", timeout, addresses), func(t *testing.T) {
-				for _, length := range lengths {
-					for _, phase := range phases(6) { // of a third of the session timeout
-						c := leasePause{addresses: addresses, timeout: timeout, age: 1 + float64(phase)/18, length: length}
+		for c, lengths := range map[leasePause][]float64{
+			{addresses: 1}: {0.15, 0.25, 0.3, 0.5}, {addresses: 3}: {0.3, 0.5, 2}, {addresses: 1, rotates: true}: {2},
+		} {
+			t.Run(fmt.Sprintf("%v, %d addresses, rotates: %v", timeout, c.addresses, c.rotates), func(t *testing.T) {
+				c.timeout = timeout
+				for _, c.length = range lengths {
+					for _, phase := range phases(6) {
+						c.age, c.ordinary = 1+phase/3, false
 						require.True(t, c.costsNoLease(t), "%+v", c)
-						c.ordinary = true
-						if addresses == 1 {
+						if c.ordinary = c.addresses == 1 && !c.rotates; c.ordinary {
 							require.True(t, c.costsNoLease(t), "%+v", c)
 						}
 					}
 				}
-				for _, phase := range phases(7) { // of a quarter of the session timeout
-					c := leasePause{addresses: addresses, timeout: timeout, age: float64(phase) / 24, length: 0.25}
+
+				c.ordinary, c.length = false, 0.25
+				for _, phase := range phases(7) {
+					c.age = phase * 7 / 24 // the last one is a quarter
 					require.True(t, c.costsNoLease(t), "%+v", c)
 				}
-				c := leasePause{addresses: addresses, timeout: timeout, age: 0.25, length: 0.3}
+				c.age, c.length = 0.25, 0.3
 				require.False(t, c.costsNoLease(t), "a lease without a proof")
 			})
 		}
@@ -218,10 +228,10 @@ func TestAPauseOfTheLeaderCostsNoLease(t *testing.T) {
 	testenv.NotRaced(t, "it plays hundreds of leases, and other outages are played with it")
 	for _, timeout := range pausedTimeouts {
 		for _, length := range []float64{0.25, 0.5} {
-			for _, phase := range phases(24) { // of a third of the session timeout
+			for _, phase := range phases(24) {
 				for _, ordinary := range []bool{false, true} {
 					c := leasePause{ordinary: ordinary, leader: true, addresses: 3, timeout: timeout, length: length}
-					c.age = 1 + float64(phase)/72
+					c.age = 1 + phase/3
 					require.True(t, c.costsNoLease(t), "%+v", c)
 				}
 			}
@@ -239,29 +249,27 @@ func (c leasePause) costsNoLease(t *testing.T) (kept bool) {
 			servers[address].pause()
 			servers[address].goOn()
 		}
-		var connections atomic.Int32 // behindOne: the next one gets the server of that number
+		var connections atomic.Int32 // how many there were so far
+		serverOf := func(address string, connection int32) *pausedServer {
+			if c.rotates {
+				address = threeServers[connection%3]
+			}
+			return servers[address]
+		}
 		dial := func(network, address string, patience time.Duration) (net.Conn, error) {
 			nc, err := tb.srv.Dial(network, address, patience)
 			if err != nil {
 				return nil, err
 			}
-			if c.addresses == behindOne {
-				address = threeServers[connections.Add(1)%3]
-			}
-			return servers[address].wrap(nc), nil
+			return serverOf(address, connections.Add(1)).wrap(nc), nil
 		}
 
-		list := threeServers[:max(1, c.addresses)]
 		tb.ordinary = c.ordinary
-		conn, m := tb.connectFor(c.timeout, list, dial)
+		conn, m := tb.connectFor(c.timeout, threeServers[:c.addresses], dial)
 		lease := tb.mustLock(m)
 		time.Sleep(part(c.age))
 
-		address := conn.Server()
-		if c.addresses == behindOne {
-			address = threeServers[connections.Load()%3] // which the last connection has got
-		}
-		paused := []*pausedServer{servers[address]}
+		paused := []*pausedServer{serverOf(conn.Server(), connections.Load())}
 		if c.leader {
 			paused = slices.Collect(maps.Values(servers))
 		}
@@ -290,38 +298,39 @@ func TestShortInterruptionsCostNoLease(t *testing.T) {
 		times              int           // of interruptions, each for away
 	}{
 		{timeout: 3000 * ms, away: 300 * ms, times: 3},
+		// One, a second shorter than half the session timeout.
 		{timeout: 4000 * ms, age: 4000 * ms, away: 1000 * ms, times: 1},
 		{timeout: 10000 * ms, age: 10000 * ms, away: 4000 * ms, times: 1},
 		{timeout: 30000 * ms, age: 30000 * ms, away: 14000 * ms, times: 1},
+		// The lease is young.
 		{timeout: 10000 * ms, away: 1500 * ms, times: 1}, {timeout: 30000 * ms, away: 6500 * ms, times: 1},
+		// The connection breaks, and the servers are not away.
 		{timeout: 200 * ms, times: 1}, {timeout: 400 * ms, times: 1}, {timeout: 800 * ms, times: 1},
 		{timeout: 1200 * ms, times: 1}, {timeout: 2000 * ms, times: 1}, {timeout: 10000 * ms, times: 1},
 	} {
-		for _, phase := range phases(48) { // 24 moments, each with one server and with three
-			servers := threeServers
-			if phase%2 == 0 {
-				servers = threeServers[:1]
-			}
+		for _, servers := range [][]string{threeServers[:1], threeServers} {
 			if len(servers) == 1 && c.timeout < 1000*ms {
 				continue // such a client makes a pause of 1 s before it dials again
 			}
-			onServer(t, func(tb *serverTest) {
-				line := &bubble.Line{Server: tb.srv}
-				conn, m := tb.connectFor(c.timeout, servers, line.Dial)
-				tb.mutex(conn, zklock.WithSessionTimeout(time.Minute)) // the shorter one counts
-				holder := tb.mustLock(m)
-				time.Sleep(c.age + c.timeout*time.Duration(phase/2)/12)
-				for range c.times {
-					line.Down.Store(true)
-					tb.srv.CutAll()
-					time.Sleep(c.away)
-					line.Down.Store(false)
-					time.Sleep(500 * ms)
-				}
-				time.Sleep(2 * c.timeout)
-				require.False(tb, isClosed(holder.Lost()), "%+v, phase %d", c, phase)
-				tb.mustUnlock(holder)
-			})
+			for _, phase := range phases(24) {
+				onServer(t, func(tb *serverTest) {
+					line := &bubble.Line{Server: tb.srv}
+					conn, m := tb.connectFor(c.timeout, servers, line.Dial)
+					tb.mutex(conn, zklock.WithSessionTimeout(time.Minute)) // the shorter one counts
+					holder := tb.mustLock(m)
+					time.Sleep(c.age + time.Duration(2*phase*float64(c.timeout)))
+					for range c.times {
+						line.Down.Store(true)
+						tb.srv.CutAll()
+						time.Sleep(c.away)
+						line.Down.Store(false)
+						time.Sleep(500 * ms)
+					}
+					time.Sleep(2 * c.timeout)
+					require.False(tb, isClosed(holder.Lost()), "%+v, %d servers, phase %v", c, len(servers), phase)
+					tb.mustUnlock(holder)
+				})
+			}
 		}
 	}
 }

@@ -286,8 +286,7 @@ func TestALeaseIsLostWithoutAnEvent(t *testing.T) {
 	}
 }
 
-// keepBusy starts goroutines that send requests of a Mutex's client until rest is called. pause is the time between the
-// starts of two of them.
+// keepBusy starts goroutines, with a pause between, that send requests of a Mutex's client until rest is called.
 func keepBusy(m *zklock.Mutex, goroutines int, pause time.Duration) (rest func()) {
 	ctx, rest := context.WithCancel(context.Background())
 	for range goroutines {
@@ -358,9 +357,8 @@ func TestAContenderThatIsFirstReturnsWhenItsClientIsClosed(t *testing.T) {
 	})
 }
 
-// Lock does not return ErrTooSlow because requests of the same client are in front of a proof. First the create alone is
-// answered late. Then each answer waits for the answers to other goroutines: if those are 200, for longer than the
-// session timeout.
+// Lock does not return ErrTooSlow because requests of the same client are in front of a proof. First the create alone
+// is answered late. Then each answer waits for those to other goroutines; 200 take longer than the session timeout.
 func TestRequestsInFrontOfAProofAreNotAFarServer(t *testing.T) {
 	for _, others := range []int{25, 200} {
 		onServerCase(t, fmt.Sprint(others), func(tb *serverTest) {

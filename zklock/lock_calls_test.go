@@ -1,5 +1,4 @@
-// Tests of what the calls of a Mutex and of a Lease return, and of what Shutdown, Stats and the log report.
-// helpers_test.go has the helpers.
+// Tests of what a Mutex and a Lease return, of Shutdown, Stats and the log. helpers_test.go has the helpers.
 package zklock_test
 
 import (
@@ -67,11 +66,11 @@ func (tb *serverTest) requireContextCostsNothing(l *zklock.Lease, parent context
 	require.NoError(tb, l.Context(parent).Err())
 	// A cleanup of the garbage collector counts as a goroutine while it runs.
 	require.True(tb, bubble.Until(synctest.Wait, func() bool { return runtime.NumGoroutine() <= before }))
-	value := new(slowLog) // of the ctx that ends: it stays in memory as long as that ctx
-	request, done := context.WithCancel(context.WithValue(parent, contextKey{}, value))
+	witness := new([64]byte) // stays in memory as long as the ctx that has it
+	request, done := context.WithCancel(context.WithValue(parent, contextKey{}, witness))
 	l.Context(request)
 	done()
-	left := weak.Make(value)
+	left := weak.Make(witness)
 	require.True(tb, bubble.Until(synctest.Wait, func() bool {
 		runtime.GC()
 		return left.Value() == nil
@@ -171,7 +170,7 @@ func TestALeaseEndsForWhateverReason(t *testing.T) {
 }
 
 // Do returns what its function returned, although no server answers the Unlock that Do calls: with an error, the caller
-// would do the work again. Do waits for Unlock for a session timeout, and after the end of its ctx for a 12th of that.
+// would do the work again. Do waits for Unlock for a session timeout, and after the end of its ctx for maxRoundTrip.
 func TestDoReturnsNilIfOnlyItsUnlockIsNotAnswered(t *testing.T) {
 	withClient(t, func(tb *serverTest, conn *zk.Conn) {
 		m := tb.mutex(conn)
@@ -416,10 +415,11 @@ func TestTheLogHasOneLineForWhatCannotBeAnError(t *testing.T) {
 		ordinaryConn := tb.connectOrdinary()
 		conn := testenv.Must(zkconn.Connect(context.Background(), threeServers, sessionTimeout, zkconn.WithDialer(tb.srv.Dial),
 			zkconn.WithLogger(slog.New(slog.NewTextHandler(ofConnect, nil)))))(tb)
+
+		// The session timeout is not known: New gets no WithSessionTimeout.
 		for range 2 {
 			for _, c := range []*zk.Conn{ordinaryConn, conn} {
-				m := testenv.Must(zklock.New(c, lockPath))(tb) // without WithSessionTimeout
-				tb.lockAndUnlock(m)
+				tb.lockAndUnlock(testenv.Must(zklock.New(c, lockPath))(tb))
 			}
 		}
 		synctest.Wait() // what is written is written
@@ -429,10 +429,10 @@ func TestTheLogHasOneLineForWhatCannotBeAnError(t *testing.T) {
 		require.Len(tb, zklockLines(ofZK), 1)
 		require.Empty(tb, zklockLines(ofConnect))
 
+		// A client is closed before Shutdown.
 		m := testenv.Must(zklock.New(conn, lockPath))(tb)
-		holder := tb.mustLock(m)
-		waiter := startLock(context.Background(), m)
-		next := startWaiter(tb.mutex(tb.connect())) // which waits until both are in their queues
+		holder, waiter := tb.mustLock(m), startWaiter(m)
+		next := startWaiter(tb.mutex(tb.connect()))
 		conn.Close()
 		tb.receiveAndUnlock(next)
 		require.False(tb, isClosed(holder.Lost()))
@@ -461,6 +461,7 @@ func TestStatsCountWhatHappens(t *testing.T) {
 			require.Zero(tb, testing.AllocsPerRun(10, func() { m.Stats() }))
 		}
 
+		// One owner holds the lock, two wait, and a TryLock is refused.
 		first := tb.mustLock(m)
 		began := m.Stats()
 		waiters := startWaiters(m, 2)
@@ -469,6 +470,7 @@ func TestStatsCountWhatHappens(t *testing.T) {
 		want := zklock.Stats{Waiting: 2, Held: 1, Acquired: 1, Refused: 1, WaitDuration: began.WaitDuration, HoldDuration: began.HoldDuration + time.Second}
 		shows(want)
 
+		// The lock is handed on twice.
 		tb.mustUnlock(first)
 		tb.receiveAndUnlock(waiters[0])
 		held := tb.receiveLease(waiters[1])
@@ -486,6 +488,7 @@ func TestStatsCountWhatHappens(t *testing.T) {
 		shows(want)
 		require.ErrorIs(tb, held.Unlock(context.Background()), zklock.ErrLost)
 
+		// TryLock is refused twice; a third one is cancelled, which does not count.
 		stranger := tb.mustLock(tb.mutex(tb.connect()))
 		for range 2 {
 			tried, err := m.TryLock(context.Background(), nil)
@@ -494,17 +497,17 @@ func TestStatsCountWhatHappens(t *testing.T) {
 		}
 		want.Refused += 2
 		shows(want)
-
 		list := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpGetChildren2, lockPath))
 		ctx, cancel := context.WithCancel(context.Background())
-		tried := inBackground(func() error { _, err := m.TryLock(ctx, nil); return err })
+		tried := inBackground(func() error { return testenv.Err(m.TryLock(ctx, nil)) })
 		<-list.Hit()
 		cancel()
 		list.Release()
 		require.ErrorIs(tb, <-tried, context.Canceled)
 		synctest.Wait() // until its node has gone
-		shows(want)     // a TryLock that was cancelled is not refused
+		shows(want)
 
+		// A waiter queues again in the next session. One that waits in memory has no node to lose.
 		waiter := startQueuedWaiter(m)
 		tb.srv.Expire(conn.SessionID())
 		time.Sleep(time.Minute) // until it has queued again
@@ -513,13 +516,14 @@ func TestStatsCountWhatHappens(t *testing.T) {
 
 		tb.mustUnlock(stranger)
 		held = tb.receiveLease(waiter)
-		waiter = startQueuedWaiter(m)   // it waits in memory
-		tb.srv.Expire(conn.SessionID()) // it has no node to lose
+		waiter = startQueuedWaiter(m) // in memory
+		tb.srv.Expire(conn.SessionID())
 		tb.receiveAndUnlock(waiter)
 		require.ErrorIs(tb, held.Unlock(context.Background()), zklock.ErrLost)
 		stats := m.Stats()
 		require.EqualValues(tb, 5, stats.Acquired)
 		require.EqualValues(tb, 1, stats.Retried)
-		require.GreaterOrEqual(tb, stats.WaitDuration, want.WaitDuration+time.Minute+time.Second)
+		const firstWait, secondWait = time.Minute, time.Second // at least, by the sleeps above and in startQueuedWaiter
+		require.GreaterOrEqual(tb, stats.WaitDuration, want.WaitDuration+firstWait+secondWait)
 	})
 }

@@ -3,6 +3,7 @@
 package zklock_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -60,18 +61,19 @@ const (
 	opLost    kind = "Lost"
 )
 
-// An operation is one call, or a loss. Its times are virtual nanoseconds, with eventBits below that order the events.
+// An operation is one call, or a loss. Its times are virtual nanoseconds, shifted left by eventBits. These lower bits
+// number the events, and so order those of one nanosecond.
 type operation struct {
-	kind   kind
-	lane   int    // its row in the picture: the client's, and 0 for a loss
-	owner  string // its name, which no other owner has; "" for a loss
-	token  int64  // 0: no lease
-	call   int64
-	ret    int64 // never: it has not ended, and has its effect at any time
-	err    error
-	taken  bool // a loss by an operator's command
-	beside bool // a TryLock beside a cached node: that of another contender was, when it was called
-	excuse bool // its result may be one that the model does not allow: markExcuses sets it
+	kind      kind
+	lane      int    // its row in the picture: the client's, and 0 for a loss
+	owner     string // its name, which no other owner has; "" for a loss
+	token     int64  // 0: no lease
+	call      int64
+	ret       int64 // never: it has not ended, and has its effect at any time
+	err       error
+	taken     bool // a loss by an operator's command
+	sawCached bool // a cached node of another contender was there when TryLock was called
+	excuse    bool // its result may be one that the model does not allow: markExcuses sets it
 }
 
 const (
@@ -242,7 +244,8 @@ func step(s state, o *operation) (bool, state) {
 		case s.token == 0 && o.token > s.highest:
 			return true, state{token: o.token, owner: o.owner, leases: 1, highest: o.token}
 		}
-		return o.excuse && o.token <= s.highest, s // an operator took the lock from it, and a later holder came first
+		takenAndLate := o.excuse && o.token <= s.highest // an operator took the lock from it, and a later holder came first
+		return takenAndLate, s
 	case opUnlock:
 		switch {
 		case !isHolder:
@@ -267,19 +270,19 @@ func step(s state, o *operation) (bool, state) {
 func (h *history) markExcuses() {
 	for _, o := range h.ops {
 		if errors.Is(o.err, zklock.ErrHeld) {
-			o.excuse = o.beside
-			for _, other := range h.ops {
-				failed := other.err != nil && !errors.Is(other.err, zklock.ErrHeld)
-				mayLeaveNode := failed || other.kind == opLost || other.ret == never
-				overlaps := other.ret > o.call
-				if other != o && other.call < o.ret && (mayLeaveNode || overlaps) {
-					o.excuse = true
-				}
-			}
+			o.excuse = o.sawCached || slices.ContainsFunc(h.ops, o.mayHaveSeenNodeOf)
 		} else if loss := h.lossOf(o); loss != nil && loss.taken {
 			o.excuse = loss.call < o.ret && (o.kind == opUnlock || o.call < loss.ret)
 		}
 	}
+}
+
+// mayHaveSeenNodeOf reports whether the node of another operation may have been in the queue during o.
+func (o *operation) mayHaveSeenNodeOf(other *operation) bool {
+	failed := other.err != nil && !errors.Is(other.err, zklock.ErrHeld)
+	mayLeaveNode := failed || other.kind == opLost || other.ret == never
+	overlaps := other.ret > o.call
+	return other != o && other.call < o.ret && (mayLeaveNode || overlaps)
 }
 
 // lossOf returns the loss of the lease that an operation is about, nil if there is none.
@@ -307,7 +310,8 @@ func (h *history) checkLosses() {
 			continue
 		}
 		deadline := max(held.leased, held.loss.call) + int64(sessionTimeout+time.Second)<<eventBits
-		if held.loss.ret > deadline && held.unlocked > deadline {
+		stayedOpen := held.loss.ret > deadline // an Unlock before the deadline leaves Lost open
+		if stayedOpen && held.unlocked > deadline {
 			h.problem("the Lost of the holder with token %d does not close though the lock is lost", token)
 		}
 	}
@@ -369,13 +373,11 @@ var (
 )
 
 func schedules() int {
-	switch {
-	case *historyCount != 0:
-		return *historyCount
-	case testenv.AtLanding():
-		return 200
+	byDefault := 50
+	if testenv.AtLanding() {
+		byDefault = 200
 	}
-	return 50
+	return cmp.Or(*historyCount, byDefault)
 }
 
 // No two contenders hold the lock at once, and tokens grow, in the histories of random schedules of clients and faults.

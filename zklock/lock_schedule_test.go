@@ -93,6 +93,7 @@ type stage struct {
 	calm     time.Time         // when the last of them that holds packets back ends
 	limit    context.Context   // ends when a client is stuck
 	stop     chan struct{}     // closed when all clients have done their work
+	lock     subject
 }
 
 // playSchedule has clients use a lock while an operator makes faults, all drawn from seed, and returns their history.
@@ -102,11 +103,11 @@ func playSchedule(t *testing.T, seed uint64, lock subject) *history {
 		h.start = time.Now()
 		t.Cleanup(func() { time.Sleep(3 * time.Second) }) // all notice that what they use has been closed
 		limit, cancel := context.WithCancel(t.Context())
-		s := &stage{history: h, t: t, srv: zkserver.Run(t), limit: limit, stop: make(chan struct{})}
+		s := &stage{history: h, t: t, srv: zkserver.Run(t), limit: limit, stop: make(chan struct{}), lock: lock}
 		s.r = rand.New(rand.NewPCG(seed, 0))
 		s.admin = s.connect(ensemble.Options{})
 
-		done := s.startClients(lock)
+		done := s.startClients()
 		s.operate(done)
 		select {
 		case <-done:
@@ -115,7 +116,7 @@ func playSchedule(t *testing.T, seed uint64, lock subject) *history {
 			cancel()
 			<-done
 		}
-		s.checkNothingLeft(lock.caches)
+		s.checkNothingLeft()
 		close(s.stop)
 		cancel()
 	})
@@ -131,19 +132,19 @@ func (s *stage) connect(o ensemble.Options) *zk.Conn {
 
 // startClients starts from 2 to 16 owners, and for one in four of them two clients that share it. They are spread over
 // 2 to 4 sessions, with one or two Mutexes each. done is closed when all clients have done their work.
-func (s *stage) startClients(lock subject) (done chan struct{}) {
+func (s *stage) startClients() (done chan struct{}) {
 	var clients sync.WaitGroup
 	lane := 1
 	for i := range 2 + s.r.IntN(3) {
-		stream := uint64(i+1) << 32 // of random numbers: each connection has two, one for each direction
+		stream := uint64(i+1)<<32 + 1 // the last stream of random numbers: each direction of a connection has the next
+		directionRand := func() *rand.Rand { stream++; return rand.New(rand.NewPCG(s.seed, stream)) }
 		conn := s.connect(ensemble.Options{Wrap: func(nc net.Conn) net.Conn {
-			stream += 2
-			up, down := slowWay(rand.New(rand.NewPCG(s.seed, stream+1))), slowWay(rand.New(rand.NewPCG(s.seed, stream)))
-			return bubble.Through(nc, up, down)
+			down := slowWay(directionRand())
+			return bubble.Through(nc, slowWay(directionRand()), down)
 		}})
 		s.sessions = append(s.sessions, conn)
 		for j := range 1 + s.r.IntN(2) {
-			acquire := lock.open(conn)
+			acquire := s.lock.open(conn)
 			for k := range 1 + s.r.IntN(2) {
 				owner := zklock.NewOwner(fmt.Sprintf("owner %d.%d.%d", i, j, k))
 				clientsOfOwner := 1
@@ -152,7 +153,7 @@ func (s *stage) startClients(lock subject) (done chan struct{}) {
 				}
 				for range clientsOfOwner {
 					r := rand.New(rand.NewPCG(s.seed, uint64(lane)))
-					c := &client{stage: s, lane: lane, r: r, acquire: acquire, owner: owner, caches: lock.caches}
+					c := &client{stage: s, lane: lane, r: r, acquire: acquire, owner: owner}
 					lane++
 					clients.Go(c.work)
 				}
@@ -165,10 +166,10 @@ func (s *stage) startClients(lock subject) (done chan struct{}) {
 }
 
 // checkNothingLeft waits until what goes on in the background has ended, and looks for nodes and watches that are left.
-func (s *stage) checkNothingLeft(caches bool) {
+func (s *stage) checkNothingLeft() {
 	time.Sleep(3 * sessionTimeout)
 	synctest.Wait()
-	if caches {
+	if s.lock.caches {
 		// The watch on the parent may be there: see (j) of docs/client.md. It goes with the next contender.
 		_, err := s.admin.Create(historyPath+"/contender", nil, 0, everybody)
 		if err == nil {
@@ -190,7 +191,6 @@ type client struct {
 	r       *rand.Rand
 	acquire acquireFunc
 	owner   *zklock.Owner
-	caches  bool
 }
 
 func (c *client) work() {
@@ -242,9 +242,9 @@ func (c *client) lock() leaseUnderTest {
 		k = opTryLock
 	}
 	o := c.begin(k, c.lane, c.owner.String(), 0)
-	if c.caches && try {
+	if c.stage.lock.caches && try {
 		c.mu.Lock()
-		o.beside = slices.ContainsFunc(c.srv.Children(historyPath), c.isCachedLocked)
+		o.sawCached = slices.ContainsFunc(c.srv.Children(historyPath), c.isCachedLocked)
 		c.mu.Unlock()
 	}
 

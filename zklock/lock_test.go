@@ -107,6 +107,7 @@ type ownedLock struct {
 func (o ownedLock) Lock(ctx context.Context) (locktest.Lease, error) {
 	return o.mutex.Lock(ctx, o.owner)
 }
+
 func (o ownedLock) TryLock(ctx context.Context) (locktest.Lease, error) {
 	return o.mutex.TryLock(ctx, o.owner)
 }
@@ -210,8 +211,8 @@ func TestTryLockBesideALockOfItsOwnerIsRefused(t *testing.T) {
 	})
 }
 
-// TryLock is refused if another process is before it, although a Lock of the Mutex that came later goes on waiting. That
-// Lock comes while TryLock lists the queue, for another owner, or while it deletes its node, for the same owner.
+// TryLock is refused if another process is before it, although a Lock of the Mutex that came later goes on waiting.
+// That Lock comes while TryLock lists the queue, for another owner, or while it deletes its node, for the same owner.
 func TestTryLockDoesNotWaitForALockThatCameAfterIt(t *testing.T) {
 	tryingOwner := zklock.NewOwner("trying")
 	for op, lockingOwner := range map[jute.Op]*zklock.Owner{jute.OpGetChildren2: nil, jute.OpDelete: tryingOwner} {
@@ -395,8 +396,7 @@ func TestExplore(t *testing.T) {
 	exploretest.Test(t, steps.Zklock())
 }
 
-// foreignLock makes a lock like zk.Lock, which knows no cached nodes. Its nodes have a name that is not random, so that
-// a schedule can be played again.
+// foreignLock makes a lock like zk.Lock, which knows no cached nodes. Names are not random: schedules can be repeated.
 func foreignLock(conn *zk.Conn, path, name string) *broken.Lock {
 	return broken.With(broken.Manner{Prefix: "_c_" + name + "-lock-", AnyChild: true}, "none", conn, path)
 }

@@ -8,7 +8,6 @@ import (
 	"math"
 	"path"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,7 +42,7 @@ func TestParticipantsAreShownInTheOrderOfTheQueue(t *testing.T) {
 		require.Equal(tb, first.Token(), all[0].Token)
 		for i := range all { // what differs from run to run is compared with the node, and then left out
 			node := tb.stored(all[i].Node)
-			require.Equal(tb, node.Stat.Czxid<<10, all[i].Token, "what a waiter will hold the lock with, too")
+			require.Equal(tb, tokenOf(node), all[i].Token, "what a waiter will hold the lock with, too")
 			require.Equal(tb, node.Stat.EphemeralOwner, all[i].Session)
 			require.Equal(tb, node.Stat.Ctime, all[i].Since.UnixMilli())
 			all[i].Token, all[i].Session, all[i].Since = 0, 0, time.Time{}
@@ -269,7 +268,8 @@ func TestRevokeAsksNoOtherNodeOfTheName(t *testing.T) {
 	})
 }
 
-// Revoke finds a holder by the token of its lease, which is higher than the czxid's if the node before has gone since.
+// Revoke finds a holder by the token of its lease. That is higher than the one that Participants computes from the
+// czxid, if the node before the holder's has gone after the holder's was made, and before it listed the queue.
 func TestAHolderIsAskedByTheTokenOfItsLease(t *testing.T) {
 	withOrdinaryClient(t, func(tb *serverTest, conn *zk.Conn) {
 		before := tb.mustLock(tb.mutex(tb.connect()))
@@ -296,9 +296,7 @@ func TestParticipantsAreReadSideBySide(t *testing.T) {
 			tb.create(conn, lockPath+"/lock-", "", zk.FlagSequence)
 		}
 		for _, ctxEnds := range []bool{false, true} {
-			var reads atomic.Int32
-			// The condition counts reads. It is never true, so that no request is held.
-			count := tb.srv.Hold(func(r zkserver.Request) bool { return r.Op == jute.OpGetData && reads.Add(1) < 0 })
+			reads := tb.countRequests(zkserver.On(jute.OpGetData, ""))
 			answers := tb.srv.HoldReply(requestOf(conn.SessionID(), jute.OpGetData, "")).Every()
 			ctx, cancel := context.WithCancel(context.Background())
 			all := inBackground(func() error {
@@ -322,7 +320,6 @@ func TestParticipantsAreReadSideBySide(t *testing.T) {
 				require.NoError(tb, <-all)
 			}
 			cancel()
-			count.Release()
 		}
 	})
 }

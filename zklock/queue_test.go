@@ -1,5 +1,4 @@
-// Tests of the queue: inside a Mutex, between Mutexes, and of a crowd of contenders, which marks how many have gone.
-// helpers_test.go has the helpers.
+// Tests of queues: in a Mutex, between Mutexes, and of a crowd that leaves marks. helpers_test.go has the helpers.
 package zklock_test
 
 import (
@@ -70,19 +69,17 @@ func TestAStrangerWaitsNoLongerThanTheHandOverAndOneHold(t *testing.T) {
 			ctx, stop := context.WithCancel(context.Background())
 			for range c.goroutines {
 				go func() {
-					for {
-						l, err := m.Lock(ctx, nil)
-						if err != nil {
-							return
-						}
+					for l, err := m.Lock(ctx, nil); err == nil; l, err = m.Lock(ctx, nil) {
 						time.Sleep(c.hold)
 						l.Unlock(context.Background())
 					}
 				}()
 			}
 			stranger := tb.mutex(tb.connect())
-			turn := min(c.during+c.hold, time.Duration(c.holds)*c.hold) // the longest time for which one node may be held
-			const phases = 20                                           // the parts of a turn at which the stranger comes
+			// A turn is the longest time for which one node may be held. A limit in time lets one hold more begin.
+			untilTime, untilHolds := c.during+c.hold, time.Duration(c.holds)*c.hold
+			turn := min(untilTime, untilHolds)
+			const phases = 20 // the parts of a turn at which the stranger comes
 			for phase := range phases {
 				time.Sleep(3*turn + turn*time.Duration(phase)/phases)
 				began := time.Now()
@@ -108,8 +105,9 @@ func TestCostOfANodeForTheNextOwners(t *testing.T) {
 				tb.mustUnlock(holder)
 				holder = tb.receiveLeaseNow(waiter)
 			})
-			delete(sent, jute.OpGetChildren2) // it is sent if the create comes first
-			delete(sent, jute.OpGetData)      // and so is this if that list has the last node: it asks for the token
+			// If the create comes first, a list is sent; and if that has the last node, a read for the token.
+			delete(sent, jute.OpGetChildren2)
+			delete(sent, jute.OpGetData)
 			require.Equal(tb, requests{jute.OpMulti: 1, jute.OpDelete: 1}, sent)
 		}
 
@@ -229,9 +227,8 @@ func TestAWaiterThatLeavesLetsNobodyIn(t *testing.T) {
 	}
 }
 
-// A waiter watches the holder's node, and gives up. The node goes, and the parent is made again, so that the next holder
-// has a node of the same name. The event of the old node does not let a later waiter in. Both holders are of another
-// library.
+// A waiter watches the holder's node, and gives up. The node goes, and the parent is made again, so that the next
+// holder has a node of the same name. The event of the old node does not let a later waiter in.
 func TestWhatAWaiterThatGaveUpWatchedLetsNobodyIn(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		m, admin := tb.mutex(tb.connectOrdinary()), tb.makeParent()
@@ -265,9 +262,9 @@ func TestTryLockDoesNotWaitForANodeThatCannotBeDeleted(t *testing.T) {
 	})
 }
 
-// A crowd is so many contenders that the first one, when it goes, writes a mark into the parent's data: the number up to
-// which all have gone, and the parent's czxid. internal/client/lowwater.go says why. When a test begins, contenders 0 to
-// 4 have had the lock, 5 holds it, and 6 to 10 wait. The mark says 4.
+// A crowd is so many contenders that the first one, when it goes, writes a mark into the parent's data: the number up
+// to which all have gone, and the parent's czxid. internal/client/lowwater.go says why. When a test begins, contenders
+// 0 to 4 have had the lock, 5 holds it, and 6 to 10 wait. The mark says 4.
 type crowd struct {
 	*serverTest
 	admin  *zk.Conn
@@ -279,10 +276,7 @@ type crowd struct {
 	giveUp  []func()
 }
 
-const (
-	holderOfCrowd = 5
-	lastOfCrowd   = 10
-)
+const holderOfCrowd, lastOfCrowd = 5, 10
 
 func onCrowd(t *testing.T, play func(c *crowd)) {
 	onServer(t, func(tb *serverTest) {
@@ -315,8 +309,8 @@ func (c *crowd) mark(n int) string {
 // data returns the data of the parent.
 func (tb *serverTest) data() string { return string(tb.stored(lockPath).Data) }
 
-// Contender 10 watches 8 and 9, which give up. It must not take the lock, which 5 holds: none of these marks is a proof
-// that 7, the next one before it, has gone.
+// The last contender, 10, watches 8 and 9, which give up. It must not take the lock, which 5 holds: none of these marks
+// is a proof that 7, the next one before it, has gone.
 func TestAMarkIsOnlyAboutThoseUpToItsNumber(t *testing.T) {
 	for name, mark := range map[string]func(c *crowd) string{
 		"none":                       func(*crowd) string { return "" },
@@ -349,6 +343,8 @@ func TestAMarkIsOnlyAboutThoseUpToItsNumber(t *testing.T) {
 func TestAMarkIsOfOneParent(t *testing.T) {
 	onCrowd(t, func(c *crowd) {
 		mark, id := c.mark(lastOfCrowd), c.conns[lastOfCrowd].SessionID()
+
+		// 8, which the last one watches, gives up. Before the last one gets the parent's mark, all nodes go.
 		late := c.srv.Hold(requestOf(id, jute.OpGetData, lockPath))
 		c.giveUp[8]()
 		<-late.Hit()
@@ -359,6 +355,8 @@ func TestAMarkIsOfOneParent(t *testing.T) {
 		for range 2 {           // the nodes of 5 and 10
 			c.delete(c.admin, c.nodeAt(0))
 		}
+
+		// Another contender holds the lock, on the new parent. The last one then reads the old mark.
 		c.remakeParent(c.admin)
 		c.set(c.admin, lockPath, mark)
 		next := c.mustLock(c.mutex(c.connect()))
@@ -409,13 +407,16 @@ func TestCostOfACrowd(t *testing.T) {
 		alone := func() { tb.lockAndUnlock(ours) }
 		alone()
 		const enough, tooFew, many = 5, 4, 9 // strangers: from enough on, a mark takes the place of the second list
+
+		// It reads its own node and two before it, and the mark.
 		require.Equal(tb, requests{jute.OpMulti: 2, jute.OpGetChildren2: 1, jute.OpGetData: 4}, tb.costBehind(ours, enough, noHold))
+		// The crowd has shown that a create need not ask. There is a second list and no mark.
 		want := requests{jute.OpCreate: 1, jute.OpMulti: 1, jute.OpGetChildren2: 2, jute.OpGetData: 3}
 		require.Equal(tb, want, tb.costBehind(ours, tooFew, noHold))
 		require.Equal(tb, requests{jute.OpMulti: 2, jute.OpGetChildren2: 1, jute.OpGetData: 4}, tb.costBehind(ours, many, noHold))
+		// After a wait of more than a twelfth of the session timeout, the session needs a proof, which is one more write.
 		want = requests{jute.OpCreate: 1, jute.OpMulti: 2, jute.OpGetChildren2: 1, jute.OpGetData: 4}
-		const wait = sessionTimeout / 11 // more than a twelfth of it: the session needs a proof, which is one write more
-		require.Equal(tb, want, tb.costBehind(ours, many, wait), "after a wait")
+		require.Equal(tb, want, tb.costBehind(ours, many, sessionTimeout/11), "after a wait")
 
 		first := requests{jute.OpCreate: 1, jute.OpGetChildren2: 1, jute.OpDelete: 1}
 		require.Equal(tb, first, tb.sent(alone), "the list shows that the crowd has gone")

@@ -45,8 +45,7 @@ func Run(t TB, options ...zkserver.Option) *Locks {
 	return &Locks{zkserver.Run(t, append([]zkserver.Option{zkserver.WithEpoch(3)}, options...)...), t}
 }
 
-// Connect returns a client with a session of its own, of 10 s, as another
-// process has it. It is closed when the test ends.
+// Connect returns a client with a session of its own, of 10 s, as another process has it. It is closed with the test.
 func (z *Locks) Connect() *zk.Conn {
 	z.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -122,17 +121,14 @@ func (z *Locks) Waiter(path string) <-chan *zklock.Lease {
 			z.unlock(lease)
 		}
 	})
+
+	// The reply to the waiter's create is held until it is known that the node has been made.
 	select {
-	case <-entered.Hit(): // its node has been made
-	case <-done:
-	}
-	entered.Release()
-	select {
-	case <-done:
-		if err != nil {
-			z.t.Fatalf("zklocktest: the waiter: %v", err)
-		}
-	default:
+	case <-entered.Hit():
+		entered.Release()
+	case <-done: // without the reply: Lock has returned an error
+		entered.Release()
+		z.t.Fatalf("zklocktest: the waiter: %v", err)
 	}
 	return got
 }

@@ -1,4 +1,4 @@
-// Tests of this package, and that page_test.go has the tests of docs/testing-your-code.md.
+// Tests of this package, and one that page_test.go is the code of docs/testing-your-code.md.
 package zklocktest_test
 
 import (
@@ -56,7 +56,7 @@ func TestWhatATestHasLeftOrMistakenIsSaid(t *testing.T) {
 		test func(t zklocktest.TB)
 	}{
 		{"", func(t zklocktest.TB) { zklocktest.Lease(t) }},
-		{"", func(t zklocktest.TB) {
+		{"", func(t zklocktest.TB) { // what these two still have when the test ends is cleaned up
 			locks := zklocktest.Run(t)
 			locks.Holder("/l")
 			locks.Waiter("/l")
@@ -88,7 +88,7 @@ func TestAWaiterIsNextAndALostLeaseIsLost(t *testing.T) {
 		require.Len(t, locks.Server.Children("/l"), 3, "they are in the queue")
 		require.NoError(t, holder.Unlock(t.Context()))
 		lease := <-first
-		require.Empty(t, second)
+		require.Empty(t, second, "the second one still waits")
 		locks.Lose(lease)
 		require.ErrorIs(t, lease.Unlock(t.Context()), zklock.ErrLost)
 		<-second
