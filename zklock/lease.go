@@ -92,9 +92,8 @@ func (l *Lease) ValidUntil() time.Time {
 // Done returns a channel that is closed when the lease is over: when Unlock is called for it, or when the lock is lost.
 func (l *Lease) Done() <-chan struct{} { return l.check().ctx.Done() }
 
-// Context returns a context that ends when parent does, and when the lease is over: its cause then wraps ErrLost, or is
-// ErrUnlocked after Unlock. It has parent's values and deadline. For the end of the lease see Done; a ctx ends a moment
-// later. Nothing has to be released.
+// Context returns a context that ends with parent, and when the lease is over: its cause then wraps ErrLost, or is
+// ErrUnlocked after Unlock. It has parent's values and deadline, and ends a moment after Done closes.
 func (l *Lease) Context(parent context.Context) context.Context {
 	l.Lost() // which reads the wall clock
 	ctx, cancel := context.WithCancelCause(parent)

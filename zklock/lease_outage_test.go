@@ -142,8 +142,7 @@ func TestALeaseOutlastsAnOutage(t *testing.T) {
 	}
 }
 
-// phases divides a time into n parts, and returns where they begin, as fractions of that time: for a landing of all
-// parts, and otherwise of each fifth.
+// phases returns where the n parts of a time begin, as fractions of it: of all parts for a landing, else of each fifth.
 func phases(n int) (all []float64) {
 	stride := 5
 	if testenv.AtLanding() {

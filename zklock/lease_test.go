@@ -111,9 +111,8 @@ func narrow(size int, each time.Duration) func(net.Conn) net.Conn {
 // A client does not leave a server that answers slowly, and does not ask others whether they lead. The two answers of a
 // proof take longer than a server may be silent, because it is far, or because a thousand others are in front of them.
 func TestAServerThatAnswersIsNotLeft(t *testing.T) {
-	for requests, wrap := range map[int]func(net.Conn) net.Conn{ // by the number of requests in front of the proof
-		0: distant(800 * time.Millisecond), 1000: narrow(4<<10, time.Millisecond),
-	} {
+	far, narrowLine := distant(800*time.Millisecond), narrow(4<<10, time.Millisecond)       // < maxRoundTrip; 4 KiB/ms
+	for requests, wrap := range map[int]func(net.Conn) net.Conn{0: far, 1000: narrowLine} { // requests in front of the proof
 		onServerCase(t, fmt.Sprint(requests), func(tb *serverTest) {
 			line := &bubble.Line{Server: tb.srv, Wrap: wrap}
 			_, m := tb.connectFor(sessionTimeout, threeServers, line.Dial)
@@ -300,9 +299,8 @@ func keepBusy(m *zklock.Mutex, goroutines int, pause time.Duration) (rest func()
 	return rest
 }
 
-// Lock returns ErrTooSlow if the server is so far away that a lease, proved by an answer as old as that, would be lost
-// at once. If other goroutines send requests, an answer to a proof may have waited for the answer to such a request.
-// zkconn.Connect's client leaves a server that is silent during a proof, but not one that is only far away.
+// Lock returns ErrTooSlow if the server is so far away that a lease, which an answer proves from the time of its request
+// on, would be lost at once. zkconn.Connect's client leaves a server that is silent during a proof, but not a far one.
 func TestLockSaysThatTheServerIsTooFarAway(t *testing.T) {
 	for _, c := range []struct {
 		roundTrip int // in ms, as the next two
@@ -312,6 +310,7 @@ func TestLockSaysThatTheServerIsTooFarAway(t *testing.T) {
 	}{
 		{roundTrip: 7000, session: 10_000, given: 10_000}, {roundTrip: 9500, session: 10_000, given: 10_000},
 		{roundTrip: 11_000, session: 40_000, given: 10_000}, {roundTrip: 5000, session: 40_000, given: 6000},
+		// The answer to a proof may also have waited for the answers to other goroutines.
 		{roundTrip: 2000, session: 40_000, given: 10_000, others: 1}, {roundTrip: 2000, session: 40_000, given: 10_000, others: 2},
 		{roundTrip: 2000, session: 40_000, given: 10_000, others: 50},
 		// A lease needs a round trip of less than a twelfth of the session timeout, which is 833 ms here.
@@ -378,8 +377,8 @@ func TestRequestsInFrontOfAProofAreNotAFarServer(t *testing.T) {
 
 			began := time.Now()
 			tb.participants(m)
-			const answers = 3 // for which participants waits
-			require.Greater(tb, time.Since(began), answers*maxRoundTrip, "the answers come too soon to show anything")
+			const roundTrips = 3 // of a call of Participants
+			require.Greater(tb, time.Since(began), roundTrips*maxRoundTrip, "the answers come too soon to show anything")
 			if others == 200 {
 				time.Sleep(time.Minute) // for all that may go wrong
 				rest()
@@ -421,10 +420,13 @@ func TestLockOutlastsProofsThatAreRefusedNowAndThen(t *testing.T) {
 		waiter := startWaiter(tb.mutex(conn))
 		id := conn.SessionID()
 		isProof := func(r zkserver.Request) bool { return r.Session == id && (r.Op == jute.OpSync || r.Op == jute.OpMulti) }
+
+		// Proofs are refused while the contender waits, until its create proves nothing any more.
 		refused := tb.srv.Fail(zkserver.CodeUnimplemented, isProof).Every()
-		time.Sleep(sessionTimeout) // until its create proves nothing any more
+		time.Sleep(sessionTimeout)
 		refused.Release()
 
+		// Its turn comes. One more proof is refused, and the next one is good, but answered too late for a lease.
 		first := tb.srv.Fail(zkserver.CodeUnimplemented, isProof)
 		tb.mustUnlock(holder)
 		late := tb.srv.HoldReply(requestOf(id, jute.OpMulti, ""))
@@ -433,7 +435,9 @@ func TestLockOutlastsProofsThatAreRefusedNowAndThen(t *testing.T) {
 		case got := <-waiter:
 			require.NoError(tb, got.err, "after two that were refused")
 		}
-		time.Sleep(sessionTimeout / 6) // this proof is good, and of little use
+		time.Sleep(sessionTimeout / 6)
+
+		// The next proof is refused again, and the one after it is in time.
 		second := tb.srv.Fail(zkserver.CodeUnimplemented, isProof)
 		late.Release()
 		got := <-waiter
@@ -444,14 +448,15 @@ func TestLockOutlastsProofsThatAreRefusedNowAndThen(t *testing.T) {
 	})
 }
 
-// A waiter gets the lock although the server has refused to set its watches again after the connection broke. The
-// client only logs that, and no event of these nodes arrives any more. A contender of the same Mutex that comes later
-// relies on the same watch, and looks for itself, although its own node has events.
+// A waiter gets the lock although the server has refused to set its watches again after the connection broke: it looks
+// at the node itself. The client only logs the refusal, and no event of these nodes arrives any more.
 func TestAWaiterIsLetInThoughItsWatchesAreThrottledOnce(t *testing.T) {
 	onServer(t, func(tb *serverTest) {
 		for what, conn := range map[string]*zk.Conn{"an ordinary client": tb.connectOrdinary(), "Connect's": tb.connect()} {
 			first := tb.mustLock(tb.mutex(tb.connect()))
 			second := startQueuedWaiter(tb.mutex(tb.connect()))
+
+			// A contender sets watches, which its client loses. Then it gives up, and its watches stay known to the Mutex.
 			ours := tb.mutex(conn)
 			_, giveUp := tb.startWaiterThatMayGiveUp(ours)
 			time.Sleep(time.Second) // until it waits
@@ -461,6 +466,7 @@ func TestAWaiterIsLetInThoughItsWatchesAreThrottledOnce(t *testing.T) {
 			require.Len(tb, refused.Hit(), 1, what)
 			giveUp()
 
+			// A later one relies on them. Its own node's events come, because somebody writes into that node.
 			waiter := startQueuedWaiter(ours)
 			tb.handOverAndUnlock(first, second)
 			for range 4 {

@@ -93,7 +93,7 @@ func TestTheDataOfAParentThatIsMadeAgainIsKept(t *testing.T) {
 	})
 }
 
-// Many goroutines of a Mutex send at most a fifth of a request per acquisition: 16 of them share a node of 3 requests.
+// Goroutines of a Mutex send at most 0.2 requests per acquisition: 16 holds in a row share a node of 3 requests.
 func TestCostOfManyGoroutines(t *testing.T) {
 	const n = 160
 	onMeteredServer(t, func(tb *meter) {
@@ -130,7 +130,7 @@ func (tb *meter) costBehind(ours *zklock.Mutex, strangers int, hold time.Duratio
 }
 
 // A contender behind one or two others sends these requests: it reads its own node, and each before it, to watch them.
-// If its create is older than a twelfth of the session timeout when its turn comes, one more write proves the session.
+// If its create is older than maxRoundTrip when its turn comes, one more write proves the session.
 func TestCostBehindStrangers(t *testing.T) {
 	onMeteredServer(t, func(tb *meter) {
 		ours := tb.countedMutex()
@@ -142,7 +142,7 @@ func TestCostBehindStrangers(t *testing.T) {
 			require.Equal(tb, want, tb.costBehind(ours, strangers, noHold), "behind %d", strangers)
 			afterAWait := maps.Clone(want)
 			afterAWait[jute.OpMulti]++
-			const wait = maxRoundTrip * 12 / 11 // longer than a create proves the session
+			const wait = maxRoundTrip * 12 / 11 // then the create no longer proves the session
 			require.Equal(tb, afterAWait, tb.costBehind(ours, strangers, wait), "behind %d, after a wait", strangers)
 		}
 	})
@@ -172,16 +172,16 @@ func TestAReleaseDuringTheListIsNotLookedFor(t *testing.T) {
 	}
 }
 
-// A holder sends seventeen requests per session timeout: three reads, and a proof for each 7/48 of it. A proof is a
-// sync and a multi. All waiters of a Mutex together send a proof per third of it, and one read per session timeout.
+// A holder sends seventeen requests per session timeout: three reads, and a proof of two requests, a sync and a multi,
+// each 7/48 of it: 3 + 2 × 48/7 = 17. All waiters of a Mutex together send a proof each third of it, and one read.
 // docs/production.md has the cost of a hundred holders of a client.
 func TestCostOfHoldingIsSeventeenRequestsPerSessionTimeout(t *testing.T) {
 	onMeteredServer(t, func(tb *meter) {
 		const (
 			whileHeld   = sessionTimeout * 7 / 48 // between two proofs
-			whileQueued = sessionTimeout / 3      // the same, and between two reads while the lock is held
+			whileQueued = sessionTimeout / 3      // between two proofs; and between two reads while the lock is held
 			long        = 10 * sessionTimeout
-			alone       = 2 // writes before the first proof
+			alone       = 2 // writes without a sync before the first proof
 		)
 		wait := func() { time.Sleep(long) }
 		times := func(each time.Duration) float64 { return float64(long) / float64(each) }
@@ -252,25 +252,25 @@ func TestAProcessThatIsAloneSendsNearlyNothing(t *testing.T) {
 
 // After an Unlock, another process finds what the doc of WithCaching says. observe returns what it finds, as a text.
 func TestWhatACachedNodeChanges(t *testing.T) {
-	// tryDuringDelete returns the results of two calls of TryLock, before and after the node is deleted, and the last error.
+	// tryDuringDelete returns whether two calls of TryLock get the lock, before and after the node is deleted.
 	tryDuringDelete := func(tb *serverTest, conn *zk.Conn, try func() (bool, error)) string {
 		slow := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpDelete, ""))
 		first := testenv.Must(try())(tb)
 		slow.Release()
 		time.Sleep(time.Second)
-		second, err := try()
-		return fmt.Sprint(first, second, err)
+		second := testenv.Must(try())(tb)
+		return fmt.Sprintf("%v, then %v", first, second)
 	}
 	for _, c := range []struct {
 		what          string
 		with, without string // what observe returns with caching, and without
 		observe       func(tb *serverTest, conn *zk.Conn) string
 	}{
-		{what: "TryLock", with: "false true <nil>", without: "true true <nil>", observe: func(tb *serverTest, conn *zk.Conn) string {
+		{what: "TryLock", with: "false, then true", without: "true, then true", observe: func(tb *serverTest, conn *zk.Conn) string {
 			return tryDuringDelete(tb, conn, contender(tb.connect(), lockPath).TryLock)
 		}},
 		// Without caching the first attempt gets the lock. The second one fails, because the lock is not reentrant.
-		{what: "another library", with: "false true <nil>", without: "true false <nil>", observe: func(tb *serverTest, conn *zk.Conn) string {
+		{what: "another library", with: "false, then true", without: "true, then false", observe: func(tb *serverTest, conn *zk.Conn) string {
 			return tryDuringDelete(tb, conn, foreignLock(tb.connect(), lockPath, "other").TryLock)
 		}},
 		// Another contender waits for the end of the session.
@@ -300,9 +300,10 @@ func TestWhatACachedNodeChanges(t *testing.T) {
 
 // A load is how some processes use one lock, whose server is 2 ms away.
 type load struct {
-	processes, times int           // each process locks so many times
-	think, hold      time.Duration // the time before each Lock, on average, and from there to its Unlock
-	burst            int           // a process locks so many times, 1 ms apart, before the next one does; 0: all lock at once
+	processes, times int           // times: how often each process locks
+	think            time.Duration // before each Lock, on average
+	hold             time.Duration // from each Lock to its Unlock
+	burst            int           // how often a process locks, 1 ms apart, before the next one does; 0: all lock at once
 }
 
 // run returns how many requests a load takes, and how long.

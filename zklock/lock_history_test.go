@@ -1,5 +1,5 @@
-// Random schedules, part 1: the history of a schedule, the model that it must fit, and the tests. Part 2, which plays a
-// schedule and records its history, is in lock_schedule_test.go. helpers_test.go has the helpers.
+// Random schedules, part 1: a schedule's history, the model that it must fit, and the tests. Part 2 plays a schedule
+// and records its history: lock_schedule_test.go, with subject and leaseUnderTest. helpers_test.go has the helpers.
 package zklock_test
 
 import (
@@ -34,7 +34,7 @@ import (
 type history struct {
 	seed  uint64
 	start time.Time
-	harsh bool // some faults were such that the lock may be lost
+	harsh bool // the faults are drawn from all kinds, also from those by which the lock may be lost (makeFault)
 
 	mu       sync.Mutex
 	events   int64 // so far: the number of the last one

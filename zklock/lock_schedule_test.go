@@ -90,7 +90,7 @@ type stage struct {
 	admin    *zk.Conn // suffers no faults
 	sessions []*zk.Conn
 	made     []*zkserver.Fault // so far
-	calm     time.Time         // when the last of them that holds packets back ends
+	calmFrom time.Time         // when the last of them that holds packets back ends
 	limit    context.Context   // ends when a client is stuck
 	stop     chan struct{}     // closed when all clients have done their work
 	lock     subject
@@ -282,8 +282,12 @@ func (c *client) unlock(l leaseUnderTest) {
 
 // operate makes faults until the clients are done, or there were enough faults.
 func (s *stage) operate(done <-chan struct{}) {
-	defer func() { releaseAll(s.made) }()
-	s.calm = time.Now()
+	defer func() {
+		for _, fault := range s.made {
+			fault.Release()
+		}
+	}()
+	s.calmFrom = time.Now()
 	s.harsh = !oneIn(s.r, 3)
 	for range s.r.IntN(12) {
 		select {
@@ -295,35 +299,28 @@ func (s *stage) operate(done <-chan struct{}) {
 	}
 	select {
 	case <-done:
-	case <-time.After(time.Until(s.calm)):
+	case <-time.After(time.Until(s.calmFrom)):
 	}
 }
 
-// hold notes faults that hold packets back for a time. Then it releases them, and calls over.
-func (s *stage) hold(d time.Duration, over func(), held ...*zkserver.Fault) {
-	s.made = append(s.made, held...)
-	if end := time.Now().Add(d); s.calm.Before(end) {
-		s.calm = end
+// holdPackets notes a fault that holds packets back for a time. Then it releases them, and calls over.
+func (s *stage) holdPackets(d time.Duration, over func(), held *zkserver.Fault) {
+	s.made = append(s.made, held)
+	if end := time.Now().Add(d); s.calmFrom.Before(end) {
+		s.calmFrom = end
 	}
 	time.AfterFunc(d, func() {
-		releaseAll(held)
+		held.Release()
 		over()
 	})
-}
-
-// releaseAll ends faults: the requests that they hold go on.
-func releaseAll(faults []*zkserver.Fault) {
-	for _, f := range faults {
-		f.Release()
-	}
 }
 
 // makeFault draws a fault, and makes it: one in a random session, or by an operator's command.
 func (s *stage) makeFault() {
 	target := s.target()
 	session := s.sessions[target].SessionID()
-	skip := s.r.IntN(4) // requests that go through before the fault
-	nextRequest := func(r zkserver.Request) bool {
+	skip := s.r.IntN(4)                              // requests that go through before the fault
+	afterSkipping := func(r zkserver.Request) bool { // is called for each request
 		if r.Session == session && r.Op != jute.OpPing {
 			skip--
 		}
@@ -331,9 +328,9 @@ func (s *stage) makeFault() {
 	}
 	allRequests := anyRequestOf(session)
 	moment, long := drawDuration(s.r, time.Millisecond, time.Second), drawDuration(s.r, sessionTimeout/2, 3*sessionTimeout)
-	kinds := 7 // cases 0 to 6, the mild ones: one of them alone takes no lease
+	kinds := 7 // the mild ones, cases 0 to 6: one of them alone takes no lease
 	if s.harsh {
-		kinds = 15 // the others, too
+		kinds = 15 // all cases
 	}
 	switch s.r.IntN(kinds) {
 	case 0:
@@ -341,14 +338,14 @@ func (s *stage) makeFault() {
 		s.srv.Cut(session)
 	case 1:
 		s.fault("a request of session %d is lost", target)()
-		s.made = append(s.made, s.srv.LoseRequest(nextRequest))
+		s.made = append(s.made, s.srv.LoseRequest(afterSkipping))
 	case 2:
 		s.fault("a reply to session %d is lost", target)()
-		s.made = append(s.made, s.srv.LoseReply(nextRequest))
+		s.made = append(s.made, s.srv.LoseReply(afterSkipping))
 	case 3:
-		s.hold(moment, s.fault("a request of session %d is held", target), s.srv.Hold(nextRequest))
+		s.holdPackets(moment, s.fault("a request of session %d is held", target), s.srv.Hold(afterSkipping))
 	case 4:
-		s.hold(moment, s.fault("a reply to session %d is held", target), s.srv.HoldReply(nextRequest))
+		s.holdPackets(moment, s.fault("a reply to session %d is held", target), s.srv.HoldReply(afterSkipping))
 	case 5:
 		over := s.fault("an operator deletes the parent when it is empty")
 		for range 50 { // it may never be empty
@@ -373,9 +370,9 @@ func (s *stage) makeFault() {
 	case 8:
 		s.deleteNode()
 	case 9, 10, 11: // three times as likely as another
-		s.hold(long, s.fault("no packet of session %d arrives", target), s.srv.Hold(allRequests).Every())
+		s.holdPackets(long, s.fault("no packet of session %d arrives", target), s.srv.Hold(allRequests).Every())
 	case 12, 13, 14:
-		s.hold(long, s.fault("no packet arrives at session %d", target), s.srv.HoldReply(allRequests).Every())
+		s.holdPackets(long, s.fault("no packet arrives at session %d", target), s.srv.HoldReply(allRequests).Every())
 	}
 }
 

@@ -130,7 +130,7 @@ func TestSuitesWithCaching(t *testing.T) {
 	testenv.Landing(t, "plays on what others play without caching")
 	testenv.RacedAtLength(t, "the suites without caching, and the forced schedules with it, run the same lines")
 	t.Parallel()
-	differs := map[string]string{ // a part of the message of each case that may fail
+	differs := map[string]string{ // a part of the message of each case that may fail, because Unlock keeps the node
 		"a holder whose node is deleted is notified":                                `"zklock: the lock was lost" in chain but got nil`,
 		"an Unlock that fails can be tried again":                                   "Unlock sends no request",
 		"an owner whose Unlock has failed does not get in without a node":           "the last Unlock of an owner sends no delete",
@@ -278,7 +278,8 @@ func TestTryLockBesideALockOfItsOwner(t *testing.T) {
 				require.Zero(tb, time.Since(began), "the Mutex knows already that another contender is before it")
 				require.EqualValues(tb, tries+1, m.Stats().Refused)
 
-				tries = 1 // from here on
+				// The lock is free, and its waiter needs a proof of its session. TryLock waits for that, too.
+				tries = 1
 				synctest.Wait()
 				isNoPing := func(r zkserver.Request) bool { return r.Session == conn.SessionID() && r.Op != jute.OpPing }
 				noProof := tb.srv.Hold(isNoPing).Every()
@@ -286,7 +287,7 @@ func TestTryLockBesideALockOfItsOwner(t *testing.T) {
 				require.Empty(tb, waiter)
 				tb.mustUnlock(holder)
 				synctest.Wait()
-				go try() // it is the first, and needs a proof
+				go try()
 				synctest.Wait()
 				require.Empty(tb, waiter)
 				noProof.Release()
@@ -350,6 +351,7 @@ func TestAParentThatIsThereKeepsItsList(t *testing.T) {
 		require.ErrorIs(tb, testenv.Err(latest.Lock(context.Background(), nil)), zk.ErrNoAuth)
 		tb.mustUnlock(lease)
 
+		// The parent's list has the old password, and then the new one. Clients that have both contend with each.
 		require.NoError(tb, admin.AddAuth("digest", []byte("orders:old")))
 		for _, parent := range []string{"old", "new"} {
 			testenv.Must(admin.SetACL(lockPath, list(parent), -1))(tb)
@@ -402,7 +404,7 @@ func foreignLock(conn *zk.Conn, path, name string) *broken.Lock {
 }
 
 // The explorer finds no violation by a Mutex that keeps its node for a second, beside a lock like zk.Lock or beside
-// others that cache; nor by a crowd of eight that marks how many have gone, while nodes go by hand.
+// others that cache; nor by a crowd of eight, which marks in the parent how many have gone, while nodes go by hand.
 func TestExploreACachedNode(t *testing.T) {
 	testenv.Embedded(t, "the explorer brings its own server")
 	testenv.Landing(t, "plays thousands of schedules")

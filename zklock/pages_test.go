@@ -144,8 +144,7 @@ func TestProductionHasEveryError(t *testing.T) {
 	library := testenv.Must(exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/go-zookeeper/zk").Output())(t)
 	sources := context.DeadlineExceeded.Error()
 	for _, file := range []string{"/conn.go", "/constants.go"} {
-		text := testenv.Must(os.ReadFile(strings.TrimSpace(string(library)) + file))(t)
-		sources += string(text)
+		sources += string(testenv.Must(os.ReadFile(strings.TrimSpace(string(library)) + file))(t))
 	}
 	var names []string
 	exported := regexp.MustCompile(`(?m)^(?:var |\t)(Err[A-Z]\w*) += `)
@@ -202,7 +201,8 @@ type readmeProgram struct {
 
 func readme(t *testing.T) readmeProgram {
 	text := testenv.Must(os.ReadFile("README.md"))(t)
-	found := regexp.MustCompile("(?ms)^```go\n(package main\n.*?)^```$.*?^```\n(.*?)^```$.*?^```\n(.*?)^```$").FindAllSubmatch(text, -1)
+	const program, commandsOf, output = "^```go\n(package main\n.*?)^```$", "^```\n(.*?)^```$", "^```\n(.*?)^```$"
+	found := regexp.MustCompile("(?ms)"+program+".*?"+commandsOf+".*?"+output).FindAllSubmatch(text, -1)
 	require.Len(t, found, 1, "programs in README.md, each with its commands and its output")
 	commands := strings.Split(strings.TrimSpace(string(found[0][2])), "\n")
 	require.Equal(t, "go run .", commands[len(commands)-1])
@@ -320,7 +320,7 @@ func TestTheProgramInTheReadmeRuns(t *testing.T) {
 	})
 	t.Run("SIGTERM while it holds the lock", func(t *testing.T) {
 		conn, m := other(t)
-		program, _ := start(t, p.with(t, "return nil\n\t})", "<-ctx.Done()\n\t\treturn ctx.Err()\n\t})"))
+		program, _ := start(t, p.with(t, "return nil\n\t})", "<-ctx.Done()\n\t\treturn ctx.Err()\n\t})")) // the end of Do's function
 		waitForNodes(t, conn, 1)
 		next := startLock(t.Context(), m, zklock.NewOwner("next"))
 		terminate(t, conn, program)

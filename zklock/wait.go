@@ -40,10 +40,9 @@ type watched struct {
 	entry   *entry // the node's own; nil if the node is another Mutex's
 }
 
-// wait watches what is before e and parks e: it returns errParked, and e goes on by an event (parking.go). If
-// some of the watched nodes have gone, it returns the contenders that are left. This is the loop of step 3
-// (03-sequential-predecessor/lock.go), with three differences: the next holder has the lock one round trip after a
-// release.
+// wait watches what is before e and parks e: it returns errParked, and e goes on by an event (parking.go). If some
+// have gone, it returns those that are left. This is the loop of step 3 (03-sequential-predecessor/lock.go), with
+// three differences; a release lets the next holder in within a round trip.
 //
 //   - It watches two nodes. When the farther one goes, the nearer still holds the lock: there is time for a list.
 //   - If only one node was before e's, and has gone, there is no list: later nodes have higher numbers.

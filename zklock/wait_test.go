@@ -30,7 +30,7 @@ import (
 func TestAnUnlockThatIsTriedAgainLetsNobodyInWhoseNodeHasGone(t *testing.T) {
 	withClient(t, func(tb *serverTest, admin *zk.Conn) {
 		conn := tb.connectOrdinaryWith(ordinary{wrap: func(nc net.Conn) net.Conn {
-			return withoutWatchRace(withoutEvents("-lock-0000000001")(nc))
+			return withoutWatchRace(withoutEvents("-lock-0000000001")(nc)) // of the waiter's node
 		}})
 		m, id := tb.mutex(conn), conn.SessionID()
 		unlocked := tb.unlockWhileDeletesFail(id, tb.mustLock(m))
@@ -52,9 +52,10 @@ func TestAnUnlockThatIsTriedAgainLetsNobodyInWhoseNodeHasGone(t *testing.T) {
 	})
 }
 
-// A contender looks at its own node before it takes the lock. An operator overwrites the data of the node, twice. While
-// the contender writes its record again, its node and the holder's are deleted. Which of the two events the contender
-// then handles first is random: hence 20 tries.
+// A contender looks at its own node before it takes the lock:
+//  1. An operator overwrites the data of the contender's node, twice, so that it writes its record again.
+//  2. While that is on its way, the contender's node and the holder's are deleted, and another contender gets the lock.
+//  3. The contender goes on. Which of the two events it handles first is random: hence 20 tries.
 func TestAContenderLooksAtItsNodeBeforeItTakesTheLock(t *testing.T) {
 	for range 20 {
 		onServer(t, func(tb *serverTest) {
@@ -65,7 +66,7 @@ func TestAContenderLooksAtItsNodeBeforeItTakesTheLock(t *testing.T) {
 			repairs := tb.srv.Hold(requestOf(conn.SessionID(), jute.OpSetData, node))
 			for range 2 {
 				tb.set(admin, node, "scribble")
-				synctest.Wait() // until it has read its node, or has an event that says to
+				synctest.Wait() // until it has read this, or, while the repair is held, has the event
 			}
 			<-repairs.Hit()
 			tb.delete(admin, node)
@@ -97,7 +98,7 @@ type slowCtx struct {
 func (c slowCtx) Done() <-chan struct{} { c.done(); return c.Context.Done() }
 
 // A call whose ctx ends returns the error of the ctx, and not that of the request, although the goroutine of the
-// request notices the end before the caller. With one processor the caller is the first to read its ctx.
+// request notices the end before the caller. With one processor the caller is the first to call Done, and sleeps there.
 func TestACallThatIsStoppedSaysThatItsCtxHasEnded(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for range 20 {
@@ -108,7 +109,7 @@ func TestACallThatIsStoppedSaysThatItsCtxHasEnded(t *testing.T) {
 			var readers atomic.Int32
 			ctx := slowCtx{ended, func() {
 				if readers.Add(1) == 1 {
-					time.Sleep(time.Minute) // the caller is slow, as if the scheduler had other things to do
+					time.Sleep(time.Minute) // as if the scheduler had other things to do
 				}
 			}}
 			asked := inBackground(func() error { return testenv.Err(m.Participants(ctx)) })
@@ -152,8 +153,7 @@ func TestALockWhoseSessionEndsBeforeLockReturnsIsLockedAgain(t *testing.T) {
 			time.Sleep(sessionTimeout * 3 / 2)
 			time.AfterFunc(time.Second, silence.Release)
 		})}
-		l := testenv.Must(tb.mutex(conn).Lock(ctx, zklock.NewOwner("slow")))(tb)
-		tb.mustUnlock(l)
+		tb.mustUnlock(testenv.Must(tb.mutex(conn).Lock(ctx, zklock.NewOwner("slow")))(tb))
 	})
 }
 
@@ -301,7 +301,7 @@ func TestAttemptsThatGiveUpShareTheirWatches(t *testing.T) {
 			}
 			freed := time.Now()
 			tb.receiveAndUnlock(stays)
-			require.Zero(tb, time.Since(freed), "it uses a watch that those have left, and gets its event")
+			require.Zero(tb, time.Since(freed), "it uses a watch that an earlier attempt has set")
 			synctest.Wait()
 			require.Empty(tb, tb.srv.Watches())
 			most := int64(2*behind + 1) // a few, and not one for each attempt

@@ -38,8 +38,7 @@ type Locks struct {
 	t      TB
 }
 
-// Run starts a fresh ZooKeeper. It ends with the test. It is in its third epoch, as an ensemble may be, so
-// that a fencing token has more than 32 bits.
+// Run starts a fresh ZooKeeper. It ends with the test. It is in its third epoch: a fencing token has more than 32 bits.
 func Run(t TB, options ...zkserver.Option) *Locks {
 	t.Helper()
 	return &Locks{zkserver.Run(t, append([]zkserver.Option{zkserver.WithEpoch(3)}, options...)...), t}
