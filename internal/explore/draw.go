@@ -12,8 +12,7 @@ import (
 // Draw plays one random schedule and returns its trace, with all choices.
 func Draw(t *testing.T, w player.World, seed uint64) *player.Trace {
 	t.Helper()
-	rng := rand.New(rand.NewPCG(seed, 0))
-	return player.TraceOf(w, player.Play(t, w, draw(rng)))
+	return player.TraceOf(w, player.Play(t, w, draw(rand.New(rand.NewPCG(seed, 0)))))
 }
 
 // drawAll plays random schedules until the search is over.
@@ -97,7 +96,7 @@ func Play(t *testing.T, w player.World, choices []string) (tr *player.Trace, pos
 }
 
 // Fates shows which choice of a schedule decides how it ends. For each k from 0 to len(choices) it plays schedules, as
-// many as tries says, that begin with the first k choices and go on at random, with the faults that may still happen.
+// many as tries says, that begin with the first k choices and go on at random.
 // fates[k] is how many of them ends reports true for. progress, if it is not nil, is called with each k and fates[k].
 func Fates(t *testing.T, w player.World, choices []string, tries int, ends func(*player.Trace) bool, progress func(k, n int)) []int {
 	t.Helper()

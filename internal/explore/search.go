@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"runtime/debug"
@@ -12,18 +13,20 @@ import (
 	"example.com/zklock/internal/explore/player"
 )
 
-// A Search has the options of a search. The zero Search is complete: depth first, with the reduction.
+// A Search has the options of a search. The zero Search goes through all schedules, depth first, with the reduction: of
+// two actions that touch nothing in common, one order is enough. It is a partial-order reduction by sleep sets.
 type Search struct {
-	Whole bool          // turns the reduction off: each order of two actions is played, even where it cannot matter
+	Whole bool          // turns the reduction off: each order of two actions is played
 	Limit int           // ends the search after this number of schedules; 0: no limit
 	For   time.Duration // limits the search in real time; 0: no limit
 	Seed  uint64        // if it is not 0, the search is random: Limit schedules, or as many as fit into For
-	Depth int           // of a random schedule, the number of changes of priority, as in PCT; 0: each action is drawn
+	Depth int           // of a random schedule: how often a priority drops, see pct in draw.go; 0: each action is drawn
 	Count bool          // counts the different states, too; it takes memory for each of them
 
 	Actions int // ends the search after this number of actions in all schedules, for locks that poll; 0: no limit
-	// Merge goes through a situation once, however it came about. The search plays fewer schedules, and keeps a number
-	// for each situation. It is left out where clients share memory: with Subject.Begin and World.Shared.
+	// Merge goes on from a situation once, however it came about: it is all that the rest of a schedule depends on. The
+	// search plays fewer schedules, and keeps a hash of each situation. It is left out where clients share memory: with
+	// Subject.Begin and World.Shared.
 	Merge    bool
 	All      bool            // goes on after a violation
 	Progress func(r *Report) `json:"-"` // if it is not nil, is called after each schedule
@@ -47,7 +50,7 @@ type Report struct {
 
 	MostRequests, MostEvents int                 // the highest numbers in a schedule
 	states, finals           map[uint64]struct{} // with Search.Count: the hashes of all states, and of those at an end
-	seen                     map[uint64][]string // with Search.Merge: the situations, and the actions asleep in each; see branch.sleep
+	seen                     map[uint64][]string // with Search.Merge: by a situation's hash, the actions that slept there
 }
 
 func (r *Report) String() string {
@@ -88,8 +91,11 @@ type branch struct {
 	log     []player.Entry              // up to here
 	tried   map[string]player.Footprint // the actions that were taken here, and what they have touched
 	sleep   map[string]player.Footprint // the sleep set: actions that need not be taken here, see inheritSleep
-	only    []string                    // if it is not nil: all other actions were taken in the same situation
+	only    []string                    // if it is not nil, no other action is taken here, see leaveOutRepeats
 }
+
+// noChoice is what a player.Chooser returns to end a schedule.
+const noChoice = -1
 
 // Explore plays the schedules of a world until it has found a violation, or has played all.
 func Explore(t *testing.T, w player.World, s Search) *Report {
@@ -104,7 +110,7 @@ func Explore(t *testing.T, w player.World, s Search) *Report {
 	r.World.Name = w.Lock.Name
 
 	if w.Lock.Bypass > 0 {
-		s.Whole, s.Merge = true, false // the time of the call of Lock counts, and no footprint has it
+		s.Whole, s.Merge = true, false // overtakings count from the call of Lock, which no footprint has
 	}
 	if s.Merge && w.Lock.Begin == nil && !w.Shared {
 		r.seen = make(map[uint64][]string)
@@ -142,7 +148,7 @@ func (x *searcher) playAll() {
 func (x *searcher) nextSchedule() bool {
 	for len(x.stack) > 0 {
 		last := x.stack[len(x.stack)-1]
-		if last.chosen = last.next(); last.chosen >= 0 {
+		if last.chosen = last.next(); last.chosen != noChoice {
 			return true
 		}
 		x.stack = x.stack[:len(x.stack)-1]
@@ -152,7 +158,8 @@ func (x *searcher) nextSchedule() bool {
 
 // playUntilItRepeats plays the schedule of the stack, again if it does not repeat; nil: it never does, and is left out.
 func (x *searcher) playUntilItRepeats() *player.Run {
-	repeated := 0 // the most choices that have repeated in one of the tries
+	const triesOfAStack = 5 // then the stack may be wrong itself: perhaps the run that filled it was the odd one
+	repeated := 0           // the most choices that have repeated in one of the tries
 	for try := 1; try <= player.Tries; try++ {
 		before := len(x.stack)
 		run, depth := x.play()
@@ -161,10 +168,8 @@ func (x *searcher) playUntilItRepeats() *player.Run {
 		}
 		x.stack = x.stack[:before] // without the branches that this try has added
 		repeated = max(repeated, depth)
-		if try%5 == 0 && repeated > 0 {
-			// Perhaps the run that filled the stack was the odd one. The next try keeps only the choices that have
-			// repeated, and plays on from there as if for the first time.
-			x.stack = x.stack[:repeated]
+		if try%triesOfAStack == 0 && repeated > 0 {
+			x.stack = x.stack[:repeated] // from there the next try plays on as if for the first time
 		}
 	}
 
@@ -180,18 +185,20 @@ func (x *searcher) playUntilItRepeats() *player.Run {
 	return nil
 }
 
-// play plays the schedule of the stack, and adds a branch for each further point. It returns
-// nil if the schedule does not repeat, and how many choices it has made.
+// play plays the schedule of the stack, and adds a branch for each further point. depth is the number of choices that
+// it has made. run is nil if the schedule does not repeat: a point of the stack is not what it was.
 func (x *searcher) play() (run *player.Run, depth int) {
 	repeats := true
 	choose := func(p *player.Point) (chosen int) {
-		if depth < len(x.stack) {
-			chosen = x.chooseAgain(depth, p)
-			repeats = chosen >= 0
-		} else {
+		switch {
+		case depth == len(x.stack):
 			chosen = x.chooseFirst(p)
+		case x.isAsBefore(depth, p):
+			chosen = x.stack[depth].chosen
+		default:
+			chosen, repeats = noChoice, false
 		}
-		if chosen >= 0 {
+		if chosen != noChoice {
 			depth++
 		}
 		return chosen
@@ -207,8 +214,8 @@ func (x *searcher) play() (run *player.Run, depth int) {
 	return run, depth
 }
 
-// chooseAgain returns the choice of a branch of the stack; -1 if the point is not what it was.
-func (x *searcher) chooseAgain(depth int, p *player.Point) int {
+// isAsBefore reports whether a point is what it was when the branch of the stack at this depth was added.
+func (x *searcher) isAsBefore(depth int, p *player.Point) bool {
 	b := x.stack[depth]
 	from := 0 // up to here, the log was compared at the branch before
 	if depth > 0 {
@@ -216,22 +223,21 @@ func (x *searcher) chooseAgain(depth int, p *player.Point) int {
 	}
 	sameLog := b.log == nil || x.world.Lock.Lenient ||
 		len(p.Log) >= from && slices.EqualFunc(b.log[from:], p.Log[from:], player.Entry.Equal)
-	if !sameLog || !slices.Equal(b.enabled, p.Enabled) {
-		return -1
-	}
-	return b.chosen
+	return sameLog && slices.Equal(b.enabled, p.Enabled)
 }
 
-// chooseFirst adds a branch to the stack, and returns its first choice; -1 if all actions are asleep.
+// chooseFirst adds a branch to the stack, and returns its first choice. If no action need be taken at the point, it
+// adds none, and returns noChoice.
 func (x *searcher) chooseFirst(p *player.Point) int {
-	b := &branch{enabled: p.Enabled, log: p.Log, sleep: map[string]player.Footprint{}, tried: map[string]player.Footprint{}, chosen: -1}
+	b := &branch{enabled: p.Enabled, log: p.Log, chosen: noChoice,
+		sleep: map[string]player.Footprint{}, tried: map[string]player.Footprint{}}
 	if len(x.stack) > 0 && !x.search.Whole {
 		b.inheritSleep(x.stack[len(x.stack)-1])
 	}
 	if x.report.seen != nil {
 		b.leaveOutRepeats(x.report.seen, p.Situation())
 	}
-	if b.chosen = b.next(); b.chosen >= 0 {
+	if b.chosen = b.next(); b.chosen != noChoice {
 		x.stack = append(x.stack, b)
 	}
 	return b.chosen
@@ -240,16 +246,11 @@ func (x *searcher) chooseFirst(p *player.Point) int {
 // over reports whether the search has reached one of its limits.
 func (x *searcher) over() bool {
 	s, r := x.search, x.report
-	switch {
-	case s.Limit > 0 && r.Schedules+r.Cut+r.Left >= s.Limit:
-		return true
-	case s.Actions > 0 && r.Actions >= s.Actions:
-		return true
-	}
-	return s.For > 0 && time.Since(x.began) > s.For
+	enoughPlayed := s.Limit > 0 && r.Schedules+r.Cut+r.Left >= s.Limit || s.Actions > 0 && r.Actions >= s.Actions
+	return enoughPlayed || s.For > 0 && time.Since(x.began) > s.For
 }
 
-// next is the next action to take here; -1: none is left.
+// next is the next action to take here; noChoice: none is left.
 func (b *branch) next() int {
 	for i := b.chosen + 1; i < len(b.enabled); i++ {
 		_, asleep := b.sleep[b.enabled[i]]
@@ -258,26 +259,28 @@ func (b *branch) next() int {
 			return i
 		}
 	}
-	return -1
+	return noChoice
 }
 
-// leaveOutRepeats leaves out the actions that the search has taken in the same situation before: those that were not asleep then.
-// What was asleep then and is awake here is still to be taken. What sleeps in both stays asleep for the next time.
+// leaveOutRepeats leaves out the actions that the search has taken in the same situation before: those that did not
+// sleep then. What slept then, and does not sleep here, is still to be taken. What sleeps both times has never been
+// taken in this situation, and is kept for the next time. These are Godefroid's sleep sets with state matching.
 func (b *branch) leaveOutRepeats(seen map[uint64][]string, situation uint64) {
-	asleep, again := seen[situation]
+	sleptBefore, again := seen[situation]
 	if again {
 		b.only = []string{} // not nil: perhaps nothing is left to take
-		for _, name := range asleep {
-			if _, still := b.sleep[name]; !still {
+		for _, name := range sleptBefore {
+			if _, sleeps := b.sleep[name]; !sleeps {
 				b.only = append(b.only, name)
 			}
 		}
-		maps.DeleteFunc(b.sleep, func(name string, _ player.Footprint) bool { return !slices.Contains(asleep, name) })
+		maps.DeleteFunc(b.sleep, func(name string, _ player.Footprint) bool { return !slices.Contains(sleptBefore, name) })
 	}
 	seen[situation] = slices.Collect(maps.Keys(b.sleep))
 }
 
-// inheritSleep puts to sleep what was taken or slept at the branch above, and can be swapped with the action from there.
+// inheritSleep puts to sleep what was taken or slept at the branch above and does not depend on the action chosen
+// there: to take it here would repeat a schedule that has the two in the other order.
 func (b *branch) inheritSleep(above *branch) {
 	name := above.enabled[above.chosen]
 	touched := above.tried[name]
@@ -322,10 +325,8 @@ func (x *searcher) count(run *player.Run) {
 		r.Kinds[v.Kind]++
 		if r.Found == nil {
 			sameKind := func(shorter *player.Run) bool { return shorter.Violation != nil && shorter.Violation.Kind == v.Kind }
-			r.Found = Shrink(x.t, x.world, run.Choices(), sameKind)
-		}
-		if r.Found == nil { // a Lenient lock did not repeat the schedule
-			r.Found = player.TraceOf(x.world, run)
+			shortest := Shrink(x.t, x.world, run.Choices(), sameKind) // nil if a Lenient lock did not repeat the schedule
+			r.Found = cmp.Or(shortest, player.TraceOf(x.world, run))
 		}
 	}
 	if x.search.Progress != nil {

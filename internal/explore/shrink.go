@@ -26,26 +26,22 @@ func chooseByName(wanted []string) player.Chooser {
 	}
 }
 
-// Shrink leaves choices out as long as still is true of the schedule, and returns the trace of the shortest one that
-// it finds. It returns nil if a Lenient lock does not repeat the choices, and panics if another lock does not.
+// Shrink leaves choices out while still is true of the schedule, and returns the trace of the shortest one that it
+// finds. If the choices themselves no longer show it, it returns nil for a Lenient lock, and panics for another one.
 func Shrink(t *testing.T, w player.World, choices []string, still func(r *player.Run) bool) *player.Trace {
 	t.Helper()
-	try := func(wanted []string) (*player.Run, bool) {
-		var r *player.Run
-		for range 2 { // once more, as a schedule may not repeat: see player.Tries
-			if r = player.Play(t, w, chooseByName(wanted)); still(r) {
+	const twice = 2 // as a schedule may not repeat: see player.Tries
+	try := func(wanted []string, times int) (*player.Run, bool) {
+		for range times {
+			if r := player.Play(t, w, chooseByName(wanted)); still(r) {
 				return r, true
 			}
 		}
-		return r, false
+		return nil, false
 	}
 
-	// First the choices must show what they are said to show.
 	best := slices.Clone(choices)
-	shortest, ok := try(best)
-	for n := 1; !ok && n < player.Tries; n++ {
-		shortest, ok = try(best)
-	}
+	shortest, ok := try(best, twice*player.Tries)
 	switch {
 	case !ok && w.Lock.Lenient:
 		return nil
@@ -56,7 +52,7 @@ func Shrink(t *testing.T, w player.World, choices []string, still func(r *player
 	// Find, by bisection, how many choices at the end can be left out.
 	for n := 0; n < len(best); {
 		half := (n + len(best)) / 2
-		if r, ok := try(best[:half]); ok {
+		if r, ok := try(best[:half], twice); ok {
 			best, shortest = best[:half], r
 		} else {
 			n = half + 1
@@ -69,7 +65,7 @@ func Shrink(t *testing.T, w player.World, choices []string, still func(r *player
 		for size := max(len(best)/2, 1); size > 0; size /= 2 {
 			for i := 0; i+size <= len(best); {
 				fewer := slices.Delete(slices.Clone(best), i, i+size)
-				if r, ok := try(fewer); ok {
+				if r, ok := try(fewer, twice); ok {
 					best, shortest, changed = fewer, r, true
 				} else {
 					i++
@@ -91,7 +87,7 @@ func Replay(t *testing.T, tr *player.Trace) (again *player.Trace, err error) {
 		err = tr.Follow(func(choose player.Chooser) {
 			again = player.TraceOf(tr.World, player.Play(t, tr.World, choose))
 		})
-		again.Choices, again.Widths = tr.Choices, tr.Widths
+		again.Choices, again.Widths = tr.Choices, tr.Widths // those given, which may be fewer than all that were made
 		if err == nil && reflect.DeepEqual(again.Log, tr.Log) {
 			break
 		}

@@ -23,8 +23,9 @@ type Change struct {
 	Do  player.Fault  `json:"do"`
 }
 
-// applyLocked carries out the part of a change that needs the player's lock. then is the rest, which must not have it.
-func (p *pacer) applyLocked(ch Change) (then func()) {
+// applyLocked carries out the part of a change that needs the player's lock. It returns the rest, which the caller must
+// call without that lock.
+func (p *pacer) applyLocked(ch Change) (withoutLock func()) {
 	w, c := p.w, p.clientOf(ch.Who)
 	var k *player.Contender // nil: the change names a client
 	if i := slices.IndexFunc(w.Contenders, func(k *player.Contender) bool { return k.Name == ch.Who }); i >= 0 {
@@ -64,9 +65,10 @@ func (p *pacer) applyLocked(ch Change) (then func()) {
 		c.NoteFaultLocked()
 		p.recorder.Client(c.Client, "stopped")
 		c.expireAt = p.reserve(now + w.Timeout())
-		c.runsOnAt = p.reserve(c.expireAt + 4*p.Latency) // a while in which the next holder gets in
-		wakesIt := func(later Change) bool { return later.Do == RunsOn && p.clientOf(later.Who) == c }
-		if slices.ContainsFunc(p.changes, wakesIt) {
+		untilNextHolder := 4 * p.Latency // a while in which the next holder gets in
+		c.runsOnAt = p.reserve(c.expireAt + untilNextHolder)
+		runsItOn := func(later Change) bool { return later.Do == RunsOn && p.clientOf(later.Who) == c }
+		if slices.ContainsFunc(p.changes, runsItOn) { // p.changes are those still to come
 			c.runsOnAt = never
 		}
 	}
@@ -75,7 +77,7 @@ func (p *pacer) applyLocked(ch Change) (then func()) {
 
 // obstacle says why a change is not possible now. The text is empty if the change is possible.
 func (p *pacer) obstacle(do player.Fault, c *pacedClient, k *player.Contender) (why i18n.Text) {
-	connected := !c.Line.Broken && !c.Line.ServerEnd
+	connected := !c.Line.Broken && !c.Line.ClosedByServer
 	switch {
 	case do == RunsOn && !c.Stopped:
 		why = "it is not stopped"

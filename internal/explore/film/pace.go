@@ -66,7 +66,7 @@ func Paced(t *testing.T, config player.World, p Pace) (*Film, error) {
 	defer player.Alone()()
 	var film *Film
 	var err error
-	r := player.InBubble(t, config, func(w *player.Player) {
+	r := player.InBubble(t, config, nil, func(w *player.Player) {
 		film, err = p.play(w)
 	})
 	if err != nil {
@@ -122,7 +122,7 @@ type pacedStart struct {
 	k  *player.Contender
 }
 
-// reserve takes the first instant from d on that nothing else has.
+// reserve takes the first instant from d on that nothing else has. It is after 0, which stands for never.
 func (p *pacer) reserve(d time.Duration) time.Duration {
 	for {
 		if _, taken := p.used[d]; !taken && d > 0 {
@@ -284,8 +284,8 @@ func (p *pacer) nextLocked() (at time.Duration, do func()) {
 		c := p.changes[0]
 		offer(c.At, func() {
 			p.changes = p.changes[1:]
-			then := player.Read(p.w, func() func() { return p.applyLocked(c) })
-			then()
+			withoutLock := player.Read(p.w, func() func() { return p.applyLocked(c) })
+			withoutLock()
 		})
 	}
 	return at, do
@@ -312,8 +312,8 @@ func (p *pacer) nextOfClients() (first *pacedClient, at time.Duration, act func(
 	return first, at, act
 }
 
-// next returns what is due first of a client's packets, its session and its connection; what is nil if nothing is.
-// It is a method of the pacer, because a closure for each client would be garbage each time.
+// next returns what is due first of a client's packets, its session and its connection; what is nil if nothing is. The
+// caller calls what with the pacer and the client: a closure over them, for each client at each step, would be garbage.
 func (c *pacedClient) next(p *pacer) (at time.Duration, what func(*pacer, *pacedClient)) {
 	offer := func(due time.Duration, do func(*pacer, *pacedClient)) {
 		if due != never && (what == nil || due < at) {
@@ -405,9 +405,10 @@ func (p *pacer) busy() bool {
 func (p *pacer) hang() {
 	p.w.Do(func() {
 		p.last += 10 * p.Latency
-		p.recorder.clock, p.recorder.slots = p.last-p.recorder.now(), true // now is p.last
+		p.recorder.clock = p.last - p.recorder.now() // so now is p.last
+		p.recorder.slot = slot
 	})
-	p.w.Hang()
+	p.w.ReportHang()
 }
 
 // unlock lets a holder call Unlock.

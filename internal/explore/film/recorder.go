@@ -13,12 +13,14 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
-// A recorder makes the film of a schedule: it is the player's Camera, and called with the player's lock held.
+// A recorder makes the film of a schedule: it is the player's Camera, and called with the player's lock held. There are
+// two kinds of films. In that of a chosen schedule (screen.go) virtual time mostly stops, and each action lasts a slot.
+// In that of a run in time (pace.go) a pacer sets the instant of each packet, and has the recorder add it.
 type recorder struct {
 	w     *player.Player
 	film  Film
-	slots bool          // each action lasts a slot, because time mostly does not pass in a chosen schedule
-	clock time.Duration // with slots: what the actions so far have lasted, beside the time that has passed
+	slot  time.Duration // how long each action of a chosen schedule lasts; 0: a pacer sets the instants
+	clock time.Duration // what the actions so far have lasted, beside the virtual time that has passed
 
 	// What was there at the last look, and is compared with what is there now.
 	clients    []knownClient // by their indices
@@ -42,7 +44,7 @@ type knownClient struct {
 type knownContender struct {
 	at        []Place
 	variables []Variable
-	marks     []Mark // its changes that are not in the film yet
+	marks     []Mark // its changes of state until Noted: the contender's goroutine is still on its way in the lock
 	noticed   bool   // the film shows that it has noticed the loss of its lock
 }
 
@@ -78,7 +80,7 @@ func newRecorder(w *player.Player) *recorder {
 	return r
 }
 
-// now is the instant in the film. Without slots the clock stays at 0.
+// now is the instant in the film. In a run in time the clock stays at 0.
 func (r *recorder) now() time.Duration { return r.clock + time.Since(r.w.Start) }
 
 // begin makes the recorder the player's Camera, and records the start.
@@ -127,10 +129,10 @@ func (r *recorder) Client(c *player.Client, state string) {
 	r.mark(m)
 }
 
-// noteClosed notes, in a film with slots, the clients that have lost their connection without a fault, or were closed.
+// noteClosed notes, in a chosen schedule, the clients that have lost their connection without a fault, or were closed.
 func (r *recorder) noteClosed() {
 	for _, c := range r.w.Clients {
-		if !r.slots || c.Line == nil || !c.Line.Broken || c.Stopped {
+		if r.slot == 0 || c.Line == nil || !c.Line.Broken || c.Stopped {
 			continue
 		}
 		state := "closed"
@@ -189,23 +191,13 @@ func (r *recorder) Arrived(p *player.Frame, lost bool) {
 // slot is the time that an action lasts in the film of a chosen schedule.
 const slot = 200 * time.Millisecond
 
-// Action gives the next action its time.
-func (r *recorder) Action() {
-	if r.slots {
-		r.clock += slot
-	}
-}
+// Action gives the next action its time. Answer gives the server's packets a part of it, for their way.
+func (r *recorder) Action() { r.clock += r.slot }
+func (r *recorder) Answer() { r.clock += r.slot / 2 }
 
-// Answer gives the server's packets their time on the way, as a part of the action.
-func (r *recorder) Answer() {
-	if r.slots {
-		r.clock += slot / 2
-	}
-}
-
-// Sent notes a request. A pacer does that itself when it gives the request its instant.
+// Sent notes a request of a chosen schedule.
 func (r *recorder) Sent(c *player.Client, p *player.Frame) {
-	if r.slots {
+	if r.slot != 0 {
 		r.addPacket(c, p, "request")
 	}
 }
@@ -217,9 +209,9 @@ func (r *recorder) Settled() {
 	r.noteVariables()
 }
 
-// Depart notes the server's packets, and what has changed there. A pacer notes the packets with their instants.
+// Depart notes the server's packets in a chosen schedule, and what has changed there.
 func (r *recorder) Depart() {
-	if !r.slots {
+	if r.slot == 0 {
 		return
 	}
 	for _, c := range r.w.Clients {
@@ -377,20 +369,18 @@ func (r *recorder) Woken(c *player.Client, p player.Frame) {
 		asked = append(asked, r.clients[c.Index].asked[k]...)
 		delete(r.clients[c.Index].asked, k)
 	}
-	var waits []string
+	var woken []string
 	for _, k := range c.Contenders {
-		if k.State == player.Waiting {
-			waits = append(waits, k.Name)
+		mayHaveAsked := !r.w.Tagged || slices.Contains(asked, k.Name) // without tags a request does not tell its contender
+		if k.State == player.Waiting && mayHaveAsked {
+			woken = append(woken, k.Name)
 		}
 	}
 
-	if r.w.Tagged { // it is known which contender has asked
-		waits = slices.DeleteFunc(waits, func(name string) bool { return !slices.Contains(asked, name) })
-	}
-	for i := range min(len(asked), len(waits)) {
-		who := c.Name
+	for i := range min(len(asked), len(woken)) {
+		who := c.Name // it is not known which contender of the client
 		if len(c.Contenders) == 1 || r.w.Tagged {
-			who = waits[i]
+			who = woken[i]
 		}
 		r.film.Counters.Wakeups++
 		r.mark(Mark{Kind: "wakeup", Who: who})
@@ -450,7 +440,8 @@ func (r *recorder) part() *Film {
 	r.describe(&f)
 	packets, _ := slices.BinarySearchFunc(f.Packets, until, func(p Packet, t time.Duration) int { return cmp.Compare(p.Sent, t) })
 	marks, _ := slices.BinarySearchFunc(f.Marks, until, func(m Mark, t time.Duration) int { return cmp.Compare(m.At, t) })
-	f.Packets, f.Marks, f.End = f.Packets[:packets:packets], f.Marks[:marks:marks], until-1
+	f.Packets, f.Marks = f.Packets[:packets:packets], f.Marks[:marks:marks] // an append to the part copies it
+	f.End = until - 1
 	return &f
 }
 

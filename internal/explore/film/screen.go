@@ -39,11 +39,11 @@ func Play(t *testing.T, w player.World, choices []string) (f *Film, tr *player.T
 // playFilmed plays a schedule and films it. The film is nil if the schedule does not end.
 func playFilmed(t *testing.T, config player.World, choose player.Chooser) (f *Film, tr *player.Trace) {
 	defer player.Alone()()
-	actions := 0       // so far
+	actions := 0       // so far, as the log counts them; the film has only those that were chosen
 	var actionOf []int // the number of its action, for each choice of the film
-	run := player.InBubble(t, config, func(w *player.Player) {
+	run := player.InBubble(t, config, nil, func(w *player.Player) {
 		r := newRecorder(w)
-		r.slots = true
+		r.slot = slot
 		w.Do(r.begin)
 		w.Play(func(p *player.Point) int {
 			i := choose(p)

@@ -15,7 +15,8 @@ type action struct {
 
 func (a action) String() string { return a.who + ": " + a.what }
 
-// possibleActions lists the possible actions: those of gaps and of the client that acted last, the others, the faults.
+// possibleActions lists the possible actions: first those of goroutines that are kept in a gap (gate.go) and of the
+// client or contender that acted last, then those of the others, then the faults.
 func (w *Player) possibleActions() []action {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -53,7 +54,7 @@ func (w *Player) clientActionsLocked(c *Client) (list []action) {
 		add(c.Name, "reconnect", func() { w.reconnect(c) })
 	}
 
-	if c.stalled && !cutOff {
+	if c.stalled && !cutOff { // each stall ends like this, so it is not another fault
 		add(c.Name, string(Expire), func() { w.expireSession(c) })
 	}
 	if len(l.Up) > 0 && !cutOff {
@@ -136,7 +137,7 @@ func (w *Player) clientFaultsLocked(c *Client) (list []action) {
 	case live && len(l.Up) > 0 && !c.stalled:
 		add(c.Name, LoseRequest, func() { w.Cut(c) })
 		add(c.Name, LoseReply, func() { w.loseReply(c) })
-	case live && w.Packets && len(l.Down) > 0: // its request has been carried out
+	case live && w.Packets && len(l.Down) > 0: // the reply is on the line already, and is lost with it
 		add(c.Name, LoseReply, func() { w.Cut(c) })
 	case live:
 		add(c.Name, Cut, func() { w.Cut(c) })
@@ -192,6 +193,7 @@ func (w *Player) noteExecutedLocked(c *Client, p Frame) {
 	if !p.Watch && !slices.Contains(readOps, p.Op) {
 		c.behind = false // a sync or a write: the server has come up to it
 	}
+	// Either may cause several events, which the server sends in any order.
 	w.Run.Unordered = p.Op == jute.OpSetWatches || p.mainOp() == jute.OpMulti
 	w.Camera.Carried(c, p)
 	w.LogLocked(Entry{Who: c.Name, Kind: "carried out", Op: p.Op.String(), Path: p.Path, Watch: p.Watch, For: p.Tag})

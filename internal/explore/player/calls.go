@@ -16,7 +16,7 @@ import (
 func (k *Contender) acquire(op Op) bool {
 	w := k.w
 	ctx, cancel := context.WithCancel(context.Background())
-	if w.Lock.Lenient { // the lock's looks at ctx are counted, and context.Cause differs from ctx.Err
+	if w.Lock.Lenient { // its calls of ctx.Err are counted, for EndAfterLook; and its ctx has a cause of its own
 		inner, end := context.WithCancelCause(context.Background())
 		ctx, cancel = &countedContext{inner, k}, func() { end(errCause) }
 	}
@@ -27,23 +27,24 @@ func (k *Contender) acquire(op Op) bool {
 	var contended bool
 	w.Do(func() {
 		k.Cancel, k.looksLeft = nil, 0
-		nodeOrphaned := w.Run.Facts.OrphanCreate // such a node locks, too
+		nodeOrphaned := w.Run.Facts.OrphanCreate // a node whose create got no reply: it locks, too
 		contended = k.contended || w.othersContendLocked(k) || nodeOrphaned
 	})
-	oneSession := !w.Lock.Requeues && !w.Lock.Lenient && !w.OneOwner && !w.Ensemble // its node ends with its session
+	makesOneNode := !w.Lock.Requeues && !w.Lock.Lenient && !w.OneOwner && !w.Ensemble
+	sessionEnded := session != 0 && session != k.Client.Conn.SessionID() // and the node that was made in it
 
 	switch {
 	case err != nil:
 		k.noteError(op, err)
-	case !got && contended:
-		k.note(outside, findsItHeld)
-	case !got:
-		k.note(outside, findsItHeld, k.failure("TryLock of %s finds the lock held, and nobody else holds it or waits for it", k.Name))
-	case oneSession && session != 0 && session != k.Client.Conn.SessionID():
+	case got && makesOneNode && sessionEnded:
 		k.note(outside, "gets the lock in a new session",
 			k.failure("%s of %s succeeds, though its session ended meanwhile", op.method(), k.Name))
-	default:
+	case got:
 		return k.enter()
+	case contended:
+		k.note(outside, findsItHeld)
+	default:
+		k.note(outside, findsItHeld, k.failure("TryLock of %s finds the lock held, and nobody else holds it or waits for it", k.Name))
 	}
 	return false
 }
@@ -195,15 +196,16 @@ func (k *Contender) endsHold(err error, faulted, lost bool) bool {
 	mayStillHold := w.Lock.Requeues && k.lostChannel != nil && !k.notified() && !k.Lost
 	session := k.holdSession
 	w.mu.Unlock()
-	// Without mu: a server that closes a line has a lock of its own, and waits for mu.
+	// sessionLives takes the server's lock. It is called without mu, for which a server that has its lock may wait.
 	stillHolds := mayStillHold && w.sessionLives(session)
+	mustReportLoss := lost && w.Lock.NotLocked != nil && !w.OneOwner // another goroutine of an owner may be the last
 	notLocked := err != nil && w.Lock.NotLocked != nil && w.Lock.NotLocked(err)
 
 	var broken Broken
 	switch {
 	case errors.As(err, &broken):
 		k.note(outside, hasUnlocked, broken.violation(k))
-	case err == nil && lost && w.Lock.NotLocked != nil && !w.OneOwner: // another goroutine of the owner may be the last
+	case err == nil && mustReportLoss:
 		k.note(outside, hasUnlocked, Violation{Kind: HidesLoss, Who: k.Name, What: i18n.Textf(
 			"Unlock of %s reports success, but the lock was lost before", k.Name)})
 	case err == nil:
@@ -240,10 +242,8 @@ func (k *Contender) closeAfterFailure() {
 // unlockUnheld calls Unlock once more than the lock was got: it must report that the lock is not held.
 func (k *Contender) unlockUnheld() {
 	w := k.w
-	if w.Lock.NotLocked == nil || k.mayStillHold || w.OneOwner { // another goroutine of the owner may hold it
-		return
-	}
-	if over := Read(w, func() bool { return w.gatesOpen }); over {
+	over := Read(w, func() bool { return w.gatesOpen })
+	if over || w.Lock.NotLocked == nil || k.mayStillHold || w.OneOwner { // another goroutine of the owner may hold it
 		return
 	}
 	err := k.Lock.Unlock(context.Background())

@@ -11,20 +11,16 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
+// Which of these checks are made depends on the World and on its lock, w.Lock. The fields of both are in world.go.
+
 // checkLocked checks the state after an action, when all goroutines have got as far as they can.
 func (w *Player) checkLocked() {
 	if w.gatesOpen {
-		return
+		return // the schedule is over
 	}
-	holders, outlived := w.holdersLocked()
-	if w.Lock.tooMany(holders) && !w.Apart {
-		w.reportLocked(TwoHolders, "", "%s hold the lock at once", And(holders))
+	if !w.Apart { // otherwise each contender has a lock of its own, and all may hold theirs at once
+		w.checkHoldersLocked()
 	}
-	if len(outlived) > 0 && len(holders) > 0 && !w.Apart && !slices.Contains(w.Run.Known, Outlived.Text()) {
-		w.knownLocked(Outlived.Text(), Violation{Kind: Outlived, Who: outlived[0],
-			What: i18n.Textf("%s had not noticed that it had lost the lock while %s held it", outlived[0], holders[0])})
-	}
-
 	if w.Lock.Check != nil {
 		if v := w.Lock.Check(); v.Kind != "" {
 			w.ViolateLocked(v)
@@ -42,6 +38,20 @@ func (w *Player) checkLocked() {
 			w.checkEntryLocked(k)
 		}
 		k.entryChecked = k.State == Inside
+	}
+}
+
+// checkHoldersLocked checks that no more contenders hold the lock than may do so. It also notes a holder that does not
+// know yet that its session has ended, while another contender holds the lock.
+func (w *Player) checkHoldersLocked() {
+	holders, outlived := w.holdersLocked()
+	if w.Lock.tooMany(holders) {
+		w.reportLocked(TwoHolders, "", "%s hold the lock at once", And(holders))
+	}
+	// No lock can rule Outlived out. So it is a known fault of each, is noted once in a schedule, and does not end it.
+	if len(outlived) > 0 && len(holders) > 0 && !slices.Contains(w.Run.Known, Outlived.Text()) {
+		w.knownLocked(Outlived.Text(), Violation{Kind: Outlived, Who: outlived[0],
+			What: i18n.Textf("%s had not noticed that it had lost the lock while %s held it", outlived[0], holders[0])})
 	}
 }
 
@@ -74,16 +84,15 @@ func (s Subject) tooMany(holders []string) bool {
 	return false
 }
 
-// checkNodesLocked checks that there is a node for each holder of a client whose session lives.
+// checkNodesLocked checks that there is a node for each holder of a client whose session lives: a student's lock
+// (Lenient) may delete one that it still needs.
 func (w *Player) checkNodesLocked() {
 	for _, c := range w.Clients {
 		var holders []string // by their owners
 		for _, k := range c.Contenders {
-			sessionHolds := func() bool { return !k.Lost && k.holdSession == c.Conn.SessionID() && w.sessionLives(k.holdSession) }
-			if k.State != Inside || !sessionHolds() || k.notified() {
-				continue
-			}
-			if o := w.owner(k.Name); !slices.Contains(holders, o) {
+			inSession := !k.Lost && k.holdSession == c.Conn.SessionID() && w.sessionLives(k.holdSession)
+			holds := k.State == Inside && inSession && !k.notified()
+			if o := w.owner(k.Name); holds && !slices.Contains(holders, o) {
 				holders = append(holders, o)
 			}
 		}
@@ -121,24 +130,28 @@ func (w *Player) checkWaitLocked(k *Contender) {
 func (w *Player) checkEntryLocked(k *Contender) {
 	if leased, ok := k.Lock.(Leased); ok {
 		token := leased.Token()
-		if token < w.highestToken || token == w.highestToken && !w.OneOwner {
+		ofOneHold := token == w.highestToken && w.OneOwner // the other goroutine of the same owner has got in before
+		if token <= w.highestToken && !ofOneHold {
 			w.reportLocked(TokenShrinks, k.Name, "the token of %s is not above that of the holder before it", k.Name)
 		}
 		w.highestToken = max(w.highestToken, token)
 	}
-	if w.Lock.Bypass > 0 && !w.Shared {
+
+	ownClient := !w.Shared // requests and nodes tell their contender
+	if ownClient && w.Lock.Bypass > 0 {
 		w.countOvertakenLocked(k)
 	}
-	if w.Lock.Queue && !w.Shared && !w.Apart && !k.Lost {
+	if ownClient && w.Lock.Queue && !w.Apart && !k.Lost {
 		w.checkOrderLocked(k)
 	}
 }
 
-// countOvertakenLocked counts, for each waiter that called Lock before k did, that k gets in first.
+// countOvertakenLocked counts, for each waiter that had joined the queue when k called Lock, that k gets in first.
 func (w *Player) countOvertakenLocked(k *Contender) {
 	k.overtaken = 0
 	for _, o := range w.Contenders {
-		if o == k || o.State != Waiting || o.joinedTurn == 0 || o.joinedTurn > k.calledTurn || o.Client.faulted {
+		joinedBefore := o.joinedTurn != 0 && o.joinedTurn <= k.calledTurn
+		if o == k || o.State != Waiting || !joinedBefore || o.Client.faulted {
 			continue
 		}
 		o.overtaken++
@@ -174,9 +187,11 @@ func (w *Player) checkOrderLocked(k *Contender) {
 	}
 }
 
-// checkEntryWithoutNodeLocked reports a contender that has got the lock and has no node, unless a fault explains that.
+// checkEntryWithoutNodeLocked reports a contender that has got the lock and has no node, unless a fault explains that,
+// such as the end of its session. That somebody has deleted the node alone (NodeGoes) explains nothing.
 func (w *Player) checkEntryWithoutNodeLocked(k *Contender) {
-	if !k.Client.faulted || k.nodeDeleted && w.sessionLives(k.Client.Conn.SessionID()) {
+	deletedAlone := k.nodeDeleted && w.sessionLives(k.Client.Conn.SessionID())
+	if !k.Client.faulted || deletedAlone {
 		w.reportLocked(NodeMissing, k.Name, "%s holds the lock, and its session has no node of the lock", k.Name)
 	}
 }
@@ -196,12 +211,12 @@ func isBefore(node, other string) bool { return sequenceNumber(node)-sequenceNum
 
 // sequenceNumber returns the number in a node's name, or 0. Numbers above 2³¹-1 become negative, as the server's do.
 func sequenceNumber(node string) int32 {
-	n, _ := strconv.ParseInt(node[max(0, len(node)-10):], 10, 64) // -2147483648 has lost its sign, and 2147483648 wraps to it
-	return int32(n)
+	n, _ := strconv.ParseInt(node[max(0, len(node)-10):], 10, 64)
+	return int32(n) // also of -2147483648: its last ten characters lack the sign, and int32(2147483648) has it again
 }
 
-// Hang reports the contenders that wait when nothing can happen any more.
-func (w *Player) Hang() {
+// ReportHang reports the contenders that wait when nothing can happen any more.
+func (w *Player) ReportHang() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var who []string

@@ -23,7 +23,7 @@ type Client struct {
 	Conn       *zk.Conn
 	Contenders []*Contender
 
-	// Guarded by w.mu.
+	// Guarded by w.mu. At a gate, a goroutine waits for the explorer: gate.go.
 	Line       *Line
 	Session    int64         // the last one that the explorer has seen
 	Expired    bool          // that session has ended, by a fault
@@ -64,8 +64,8 @@ func (c *Client) connect(servers []string) {
 func (c *Client) dial(string, string, time.Duration) (net.Conn, error) {
 	w := c.w
 	if waits := Read(w, func() bool { return !w.gatesOpen }); waits {
-		// The library pauses for a second, and locks for tenths of one: without this moment both could end at once.
-		time.Sleep(137 * time.Microsecond)
+		// The library pauses for a second, and locks for tenths of one. Without this moment both could end at once.
+		time.Sleep(137 * time.Microsecond) // no part of a pause
 	}
 	w.waitAtGate(func(gate chan struct{}) { c.DialGate = gate })
 	w.mu.Lock()
@@ -97,8 +97,8 @@ func (c *Client) onEvent(ev zk.Event) {
 func (w *Player) reconnect(c *Client) {
 	w.mu.Lock()
 	w.Touched.addClient(c)
-	// After a fault of one client only, no other contender waits for a timer: the pause makes no difference to it.
-	w.Touched.Everything = w.Lock.Timed || w.Lock.Lenient || w.FaultCount > 1
+	othersMayWait := w.Lock.Timed || w.Lock.Lenient || w.FaultCount > 1 // for a timer, too, to which the pause matters
+	w.Touched.Everything = othersMayWait
 	w.mu.Unlock()
 	const longest = 5 * time.Second // the library pauses for less
 	for deadline := time.Now().Add(longest); !w.Connect(c); {
@@ -151,23 +151,24 @@ func (c *Client) NoteFaultLocked() {
 // healthyLocked reports whether nothing of an earlier fault can still reach a call that begins now.
 func (c *Client) healthyLocked() bool {
 	l := c.Line
-	connected := c.lostGate == nil && c.DialGate == nil && !l.Broken && !l.ServerEnd
+	connected := c.lostGate == nil && c.DialGate == nil && !l.Broken && !l.ClosedByServer
 	return connected && c.Session != 0 && !c.Expired && !c.Stopped && !c.stalled
 }
 
 // Connect is zk.Connect, except that it allocates no buffer of 1.5 MB: zk.Connect does so before it reads the option
-// for a smaller one, and that takes a third of a schedule's time. The goroutines of the client are the library's own.
+// for a smaller one, and that takes a third of a schedule's time. It copies a client that zk.Connect has made and not
+// started, with channels and maps of its own, sets the options, and starts the goroutines that the library would start.
 func Connect(servers []string, timeout time.Duration, options ...func(*zk.Conn)) (*zk.Conn, error) {
 	c := new(zk.Conn)
 	fields := reflect.ValueOf(c).Elem()
-	fields.Set(reflect.ValueOf(blank()).Elem()) // a copy, whose channels and maps must be its own
-	set := func(field, to reflect.Value) {      // also an unexported one
+	fields.Set(reflect.ValueOf(blank()).Elem())
+	set := func(field, to reflect.Value) { // also an unexported field, which reflect alone may not set
 		reflect.NewAt(field.Type(), unsafe.Pointer(field.UnsafeAddr())).Elem().Set(to)
 	}
 	for i := range fields.NumField() {
 		switch f := fields.Field(i); {
 		case f.Kind() == reflect.Chan && !f.IsNil():
-			set(f, reflect.MakeChan(f.Type(), f.Cap())) // in the bubble of the schedule
+			set(f, reflect.MakeChan(f.Type(), f.Cap())) // made in the bubble of the schedule, it blocks as one of the bubble
 		case f.Kind() == reflect.Map && !f.IsNil():
 			set(f, reflect.MakeMap(f.Type()))
 		}

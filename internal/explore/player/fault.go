@@ -153,7 +153,7 @@ func (w *Player) noteSessionEndLocked(c *Client, how i18n.Text) {
 		w.Camera.Client(c, "stopped")
 	}
 	w.MarkExpiredLocked(c)
-	if !c.Line.ServerEnd {
+	if !c.Line.ClosedByServer {
 		for _, p := range c.Line.Up {
 			w.logLostLocked(c, p, "the request is lost")
 		}

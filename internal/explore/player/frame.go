@@ -62,10 +62,10 @@ func parseRequest(raw []byte) Frame {
 	return p
 }
 
-// parseReply reads a reply or an event. requestOf returns the request of a reply. hidden reports whether the server
-// does not have a node yet. A list of children is put into descending order: ZooKeeper promises no order, and a lock
-// that relies on one must fail, in the same way each time.
-func parseReply(raw []byte, requestOf func(xid int32) Frame, hidden func(path string) bool) Frame {
+// parseReply reads a reply or an event, and takes the request of a reply out of the unanswered ones. hidden reports
+// whether the server does not have a node yet. A list of children is put into descending order: ZooKeeper promises no
+// order, and a lock that relies on one must fail, in the same way each time.
+func parseReply(raw []byte, unanswered map[int32]Frame, hidden func(path string) bool) Frame {
 	p := Frame{raw: raw}
 	d := jute.NewDecoder(raw[4:])
 	var header jute.ReplyHeader
@@ -78,7 +78,8 @@ func parseReply(raw []byte, requestOf func(xid int32) Frame, hidden func(path st
 		return p
 	}
 
-	request := requestOf(header.Xid)
+	request := unanswered[header.Xid]
+	delete(unanswered, header.Xid)
 	p.Op, p.multiFirst, p.Path, p.Watch = request.Op, request.multiFirst, request.Path, request.Watch
 	p.Of, p.Tag = request.ID, request.Tag
 	if header.Err != jute.OK {
@@ -102,14 +103,15 @@ func parseReply(raw []byte, requestOf func(xid int32) Frame, hidden func(path st
 		slices.SortFunc(p.Names, func(a, b string) int { return cmp.Compare(b, a) })
 		p.raw = encodeFrame(header.Encode, func(e *jute.Encoder) {
 			e.Strings(p.Names)
-			e.Raw(unread(raw, d))
+			e.Raw(unread(raw, d)) // the Stat that follows
 		})
 		slices.Sort(p.Names) // for the log
 	}
 	return p
 }
 
-// mainOp is the operation; of a multi that begins with a create or a delete, that one: the other parts count contenders.
+// mainOp is the operation; of a multi that begins with a create or a delete, that one. The other parts of a lock's
+// multi only keep a count of the contenders.
 func (p *Frame) mainOp() jute.Op {
 	if p.Op == jute.OpMulti && (p.multiFirst == jute.OpCreate || p.multiFirst == jute.OpDelete) {
 		return p.multiFirst
@@ -148,7 +150,8 @@ func splitFrames(b []byte, frame func([]byte)) {
 	}
 }
 
-// compareSent orders what goroutines of one client have sent at one instant, whichever of them has run first.
+// compareSent orders what goroutines of one client have sent at one instant, so that the order does not depend on Go's
+// scheduler.
 func compareSent(a, b Frame) int {
 	rank := func(p Frame) int {
 		if p.Op == jute.OpSetWatches { // the client sends it last

@@ -17,16 +17,16 @@ type Line struct {
 	c *Client
 
 	// Guarded by w.mu.
-	handshakeDone bool            // from then on packets wait for the explorer
-	Up, Down      []Frame         // on their way to the server, and to the client
-	toServer      []byte          // delivered, and not read yet
-	toClient      []byte          // the same
-	unanswered    map[int32]Frame // the requests that have no reply yet, by their xid
-	Broken        bool            // nothing crosses it any more
-	ServerEnd     bool            // the server has closed its end
-	FailedLast    bool            // the newest reply is an error
-	wakeServer    *sync.Cond      // wakes the server's Read
-	wakeClient    *sync.Cond      // wakes the client's Read and Write
+	handshakeDone  bool            // from then on packets wait for the explorer
+	Up, Down       []Frame         // on their way to the server, and to the client
+	toServer       []byte          // delivered, and not read yet
+	toClient       []byte          // the same
+	unanswered     map[int32]Frame // the requests that have no reply yet, by their xid
+	Broken         bool            // nothing crosses it any more
+	ClosedByServer bool            // the server has closed its end
+	FailedLast     bool            // the newest reply is an error
+	wakeServer     *sync.Cond      // wakes the server's Read
+	wakeClient     *sync.Cond      // wakes the client's Read and Write
 }
 
 func newLine(w *Player, c *Client) *Line {
@@ -47,7 +47,7 @@ func (l *Line) BreakLocked() {
 func (l *Line) WakeLocked() { l.wakeClient.Broadcast() }
 
 // CutOffLocked reports whether nothing gets through any more.
-func (l *Line) CutOffLocked() bool { return l.Broken || l.ServerEnd && len(l.Down) == 0 }
+func (l *Line) CutOffLocked() bool { return l.Broken || l.ClosedByServer && len(l.Down) == 0 }
 
 func (l *Line) loseLocked(queue *[]Frame) {
 	for i := range *queue {
@@ -101,7 +101,7 @@ func (e clientEnd) Write(b []byte) (int, error) {
 		l.toServer = append(l.toServer, b...)
 		l.wakeServer.Broadcast()
 	case len(b) >= leastRequest && parseRequest(b).Op == jute.OpPing:
-		// The line answers it: an idle client is as good as one that pings.
+		// The line answers it: a ping that waits for the explorer would only make schedules longer.
 		l.toClient = append(l.toClient, encodeFrame((&jute.ReplyHeader{Xid: jute.XidPing}).Encode)...)
 		l.wakeClient.Broadcast()
 	default:
@@ -157,14 +157,14 @@ func (e clientEnd) Close() error {
 type serverEnd struct{ *Line }
 
 func (e serverEnd) Read(b []byte) (int, error) {
-	return e.read(b, &e.toServer, func() bool { return e.Broken || e.ServerEnd }, e.wakeServer)
+	return e.read(b, &e.toServer, func() bool { return e.Broken || e.ClosedByServer }, e.wakeServer)
 }
 
 func (e serverEnd) Write(b []byte) (int, error) {
 	l := e.Line
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
-	if l.Broken || l.ServerEnd {
+	if l.Broken || l.ClosedByServer {
 		return 0, io.ErrClosedPipe
 	}
 	splitFrames(b, func(raw []byte) {
@@ -181,13 +181,9 @@ func (e serverEnd) Write(b []byte) (int, error) {
 
 // sendDownLocked puts a reply or an event on its way to the client.
 func (l *Line) sendDownLocked(raw []byte) {
-	requestOf := func(xid int32) Frame {
-		request := l.unanswered[xid]
-		delete(l.unanswered, xid)
-		return request
-	}
+	// A server that lags (World.Behind) has no node that is newer than the newest answer that the client has got.
 	hidden := func(path string) bool { return l.c.behind && l.w.czxids[path] > l.c.newestZxid }
-	p := parseReply(raw, requestOf, hidden)
+	p := parseReply(raw, l.unanswered, hidden)
 	p.retag()
 	p.turn = l.w.Turn
 	l.FailedLast = !p.IsEvent && p.Err != jute.OK
@@ -206,7 +202,7 @@ func (e serverEnd) Close() error {
 	l := e.Line
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
-	l.ServerEnd = true
+	l.ClosedByServer = true
 	l.loseLocked(&l.Up)
 	l.wakeServer.Broadcast()
 	l.wakeClient.Broadcast()

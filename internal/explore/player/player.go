@@ -27,7 +27,9 @@ type Player struct {
 	gatesOpen bool          // no goroutine waits for the explorer (gate.go): the world is set up or taken down
 	Turn      int           // the number of the action
 	activity  chan struct{} // has room for one value: something has happened since ForgetActivity
-	Paced     bool          // only the film of the schedule is needed, and no log is kept
+
+	Camera Camera
+	Paced  bool // the schedule is one of package film in which a seed says when each thing happens, and no log is kept
 	// In a paced run: something has changed since the contenders were checked (Unnoted), or since the packets got
 	// their instants (Unscheduled). Both take a while with a hundred contenders, and most packets concern one of them.
 	Unnoted, Unscheduled bool
@@ -39,7 +41,6 @@ type Player struct {
 	Touched      Footprint         // of the action that is carried out
 	gaps         []*gap            // where goroutines of the lock are kept
 	sessions     map[int64]*Client // the clients of all sessions, also of those that have ended
-	Camera       Camera
 	origins      map[string]origin // by path, of the nodes
 	childrenMade map[string]int    // by path, how many children the node has been given
 	czxids       map[string]int64  // by path, the zxid of the node's create
@@ -75,7 +76,7 @@ func (w *Player) Play(choose Chooser, acted func(n int, f Footprint)) {
 
 		if len(actions) == 0 {
 			canAct := func() bool { return len(w.possibleActions()) > 0 }
-			if !w.Wait(w.Lock.Timed || w.Lock.Lenient, canAct, w.Hang) {
+			if !w.Wait(w.Lock.Timed || w.Lock.Lenient, canAct, w.ReportHang) {
 				break
 			}
 			continue
@@ -133,15 +134,15 @@ func (w *Player) Wait(timed bool, possible func() bool, hang func()) (goOn bool)
 	w.Do(func() { w.Idle++ }) // the progress of a contender sets it to 0
 	w.NextTurn()
 	happened := w.WaitForActivity(patience)
-	goOn = (possible() || happened) && w.Idle <= maxIdle
 	switch {
-	case goOn:
+	case (possible() || happened) && w.Idle <= maxIdle:
+		return true
 	case w.AllDone():
 		w.checkEnd()
 	default:
 		hang()
 	}
-	return goOn
+	return false
 }
 
 // point makes the Point at which one of these actions is chosen.
@@ -264,17 +265,18 @@ func Code(c jute.Code) string {
 	return fmt.Sprintf("error %d", c)
 }
 
-// SortEvents puts the events of each action into a fixed order: the end of a session removes its nodes in any order.
+// SortEvents puts the events of each action into a fixed order, by their paths from the last to the first. Without it
+// the order would differ from run to run: the end of a session, for example, removes its nodes in any order.
 func (w *Player) SortEvents(down []Frame) {
-	for i := 0; i < len(down); {
-		j := i // down[i:j] are the events of one action
-		for j < len(down) && down[j].IsEvent && down[j].turn == down[i].turn {
-			j++
+	for begin := 0; begin < len(down); {
+		end := begin // down[begin:end] are the events of one action; none if a reply is next
+		for end < len(down) && down[end].IsEvent && down[end].turn == down[begin].turn {
+			end++
 		}
-		if w.Run.Unordered && j > i {
-			slices.SortStableFunc(down[i:j], func(a, b Frame) int { return strings.Compare(b.Path, a.Path) })
+		if w.Run.Unordered {
+			slices.SortStableFunc(down[begin:end], func(a, b Frame) int { return strings.Compare(b.Path, a.Path) })
 		}
-		i = max(j, i+1)
+		begin = max(end, begin+1)
 	}
 }
 

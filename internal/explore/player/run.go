@@ -28,7 +28,7 @@ type Point struct {
 type Chooser = func(p *Point) int
 
 // Kept returns the contender that is kept in a gap, a place in a lock (Subject.Begin). It returns "" if no goroutine is
-// kept there, or if the one that is kept there was started by the lock and no contender waits for it.
+// kept there, or one that no contender plays its script in: the lock has started it.
 func (p *Point) Kept(name string) string { return p.gaps[strings.TrimPrefix(name, "gap ")] }
 
 // Plain is how many of the actions are not faults; those come first.
@@ -114,17 +114,15 @@ func Play(t *testing.T, w World, choose Chooser) *Run {
 func PlayWatched(t *testing.T, w World, choose Chooser, hashing bool, acted func(n int, f Footprint)) *Run {
 	t.Helper()
 	defer Alone()()                     // waits for its turn now, and ends it on return
-	var names []string                  // of the choices
-	var chosen atomic.Pointer[[]string] // names, for doing, which another goroutine calls
+	var chosen atomic.Pointer[[]string] // the choices so far; doing reads them in another goroutine
 	chosen.Store(new([]string))
 	doing := func() string { return fmt.Sprintf("explore: %s plays the schedule %q", w.Lock.Name, *chosen.Load()) }
-	return inBubble(t, w, doing, func(playing *Player) {
+	return InBubble(t, w, doing, func(playing *Player) {
 		playing.Run.hashing = hashing
 		playing.Play(func(p *Point) int {
 			i := choose(p)
 			if i >= 0 && len(p.Enabled) > 1 {
-				names = append(names, p.Enabled[i])
-				soFar := names
+				soFar := append(*chosen.Load(), p.Enabled[i])
 				chosen.Store(&soFar)
 			}
 			return i

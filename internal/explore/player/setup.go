@@ -21,16 +21,12 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// InBubble sets a world up in a bubble of its own, plays it and takes it down. Goroutines left are a violation.
-func InBubble(t *testing.T, config World, playIt func(w *Player)) (r *Run) {
-	return inBubble(t, config, nil, playIt)
-}
-
 // longest is the virtual time after which a play is taken not to end. It is long because the server's tick is a day.
 const longest = 100 * 365 * day
 
-// inBubble is InBubble. If the play does not end, doing says what was played.
-func inBubble(t *testing.T, config World, doing func() string, playIt func(w *Player)) (r *Run) {
+// InBubble sets a world up in a bubble of its own, plays it and takes it down. Goroutines left are a violation. If the
+// play does not end, doing, if it is not nil, says what was played.
+func InBubble(t *testing.T, config World, doing func() string, playIt func(w *Player)) (r *Run) {
 	config.Name = config.Lock.Name
 	r = &Run{Facts: Facts{World: config}}
 	defer func() {
@@ -39,8 +35,8 @@ func inBubble(t *testing.T, config World, doing func() string, playIt func(w *Pl
 			r.Violation = &Violation{Kind: GoroutineLeft, What: panicText(p)}
 		}
 	}()
-	if config.Lock.Lenient {
-		// Its random bytes are the same each time. Package cryptotest needs a test binary, which the lab is not.
+	if config.Lock.Lenient { // a student's lock, which may draw names at random
+		// The random bytes are the same in each play. Package cryptotest needs a test binary, which the lab is not.
 		usual := rand.Reader
 		defer func() { rand.Reader = usual }()
 		rand.Reader = &randomSource{source: mathrand.NewChaCha8([32]byte{})}
@@ -112,16 +108,17 @@ func (w *Player) setUp() {
 			c.Name = "client"
 		}
 		w.Clients = append(w.Clients, c)
-		if i == 0 || !w.Unconnected {
+		makesParents := i == 0
+		if makesParents || !w.Unconnected {
 			c.connect(servers)
 		}
 	}
 
 	w.makeParents()
 	if w.Unconnected {
-		w.Clients[0].Conn.Close()            // it was connected to make the parents
-		synctest.Wait()                      // its goroutines have ended
-		w.Do(func() { w.gatesOpen = false }) // from here on they wait for the explorer
+		w.Clients[0].Conn.Close()
+		synctest.Wait()                      // the goroutines of that connection have ended
+		w.Do(func() { w.gatesOpen = false }) // from here on a client waits for the explorer before it connects
 		for _, c := range w.Clients {
 			c.Line = newLine(w, c)
 			c.Line.Broken = true
@@ -172,31 +169,32 @@ func (w *Player) makeParents() {
 			panic(err)
 		}
 	}
-	all := zk.WorldACL(zk.PermAll)
-	locksACL := all // of the node in which the lock makes its own: the queue's parent, or the one above the lock's
+	open := zk.WorldACL(zk.PermAll)
+	parentACL := open // of the node in which the lock makes its own: that at its path if it has a queue, or the one above
 	if w.Forbidden {
-		locksACL = zk.WorldACL(zk.PermAll &^ zk.PermCreate)
+		parentACL = zk.WorldACL(zk.PermAll &^ zk.PermCreate)
 	}
 
 	hasQueue := w.Lock.Queue || w.Lock.Exists
 	if dir := path.Dir(w.lockPath()); dir != "/" {
-		acl := locksACL
+		acl := parentACL
 		if hasQueue {
-			acl = all
+			acl = open
 		}
 		must(conn.Create(dir, nil, 0, acl))
 	}
 	if !hasQueue {
 		return
 	}
+
 	if slices.Contains(w.Kinds, Remake) {
-		must(conn.CreateContainer(w.lockPath(), nil, zk.FlagContainer, locksACL))
+		must(conn.CreateContainer(w.lockPath(), nil, zk.FlagContainer, parentACL))
 	} else {
-		must(conn.Create(w.lockPath(), nil, 0, locksACL))
+		must(conn.Create(w.lockPath(), nil, 0, parentACL))
 	}
 	if w.Stranger {
 		for _, name := range Strangers {
-			must(conn.Create(w.lockPath()+"/"+name, nil, 0, all))
+			must(conn.Create(w.lockPath()+"/"+name, nil, 0, open))
 		}
 	}
 	if w.Sequence != 0 {
@@ -242,7 +240,7 @@ func (w *Player) takeDown() {
 	}
 	if w.Lock.Lenient {
 		// It may be cleaning up. A request to a closed client is never answered: the end of its session ends the wait.
-		for range 2 {
+		for range 2 { // a client that is not closed goes on in a new session
 			w.letMinutesPass()
 			for _, c := range w.Clients {
 				w.Srv.Expire(c.Conn.SessionID())

@@ -44,14 +44,16 @@ func (w *Player) stateHashLocked() uint64 {
 // depends on its past, the packets that it has sent and received and their times, as long as clients share no memory.
 func (w *Player) situationHashLocked() uint64 {
 	var d digest
-	d.addFlags(w.Run.Facts.OrphanCreate, w.Run.Facts.OrphanDelete)
+	d.addFlags(w.Run.Facts.OrphanCreate, w.Run.Facts.OrphanDelete) // a Known may ask for these
 	d.add(uint64(w.FaultCount), uint64(w.Idle), uint64(time.Since(w.Start)))
 
 	for _, c := range w.Clients {
 		l := c.Line
-		d.add(uint64(c.logDigest))
+		d.add(uint64(c.logDigest)) // its past, and so what its goroutines have sent and know
+
+		// What it can do next, and the replies and events that are still to arrive.
 		d.addFlags(c.Expired, c.lostGate != nil, c.DialGate != nil, c.Stopped, c.stalled)
-		d.addFlags(c.faulted, c.refuseNext, c.closed, c.behind, l.Broken, l.ServerEnd)
+		d.addFlags(c.faulted, c.refuseNext, c.closed, c.behind, l.Broken, l.ClosedByServer)
 		d.add(uint64(len(l.Up)))
 		for _, p := range l.Down {
 			d.add(uint64(p.replyDigest))
@@ -61,6 +63,7 @@ func (w *Player) situationHashLocked() uint64 {
 		}
 	}
 
+	// What each contender can do next, and what the checks remember of its call.
 	for _, k := range w.Contenders {
 		d.addTexts(k.State)
 		d.addFlags(k.UnlockGate != nil, k.Cancel != nil, k.Ended, k.contended, k.Lost, k.disturbed, k.entryChecked)
@@ -103,11 +106,11 @@ func (c *Client) remember(e Entry) {
 	c.logDigest.addTexts(e.Names...)
 }
 
-// An origin says which request of which client made a node, and which changed it last. What a client writes follows
-// from its past, so the origin stands for the data, even where a lock draws a part of that at random, and for the zxid.
+// An origin says which request of which client made a node, and which changed it last. It stands for the node's data
+// and zxid, which are not hashed: what a client writes follows from its past, except for what a lock draws at random.
 type origin struct{ made, changed digest }
 
-// noteReplyLocked keeps the origins up to date, and p.replyDigest: what a reply has besides the fields of an Entry.
+// noteReplyLocked keeps the origins up to date, and p.replyDigest: what a reply has that its Entry in the log lacks.
 func (w *Player) noteReplyLocked(c *Client, p *Frame) {
 	c.answered++
 	if p.Err != jute.OK {
@@ -122,14 +125,14 @@ func (w *Player) noteReplyLocked(c *Client, p *Frame) {
 	case jute.OpSetData:
 		w.origins[p.Path] = origin{w.origins[p.Path].made, request}
 	case jute.OpMulti:
-		if p.mainOp() != jute.OpCreate { // any of the nodes may have changed
-			for node := range w.origins {
-				w.origins[node] = origin{request, request}
-			}
-		} else if p.Made != "" {
+		if p.mainOp() == jute.OpCreate && p.Made != "" { // its reply has the parent's Stat
 			w.noteMadeLocked(p.Made, request)
 			parent, _ := w.Srv.Node(path.Dir(p.Made))
 			p.replyDigest.add(uint64(parent.Stat.NumChildren))
+		} else if p.mainOp() != jute.OpCreate { // any of the nodes may have changed
+			for node := range w.origins {
+				w.origins[node] = origin{request, request}
+			}
 		}
 	case jute.OpGetData, jute.OpGetChildren2, jute.OpExists:
 		p.replyDigest.addOrigin(w.origins[p.Path])
@@ -194,7 +197,7 @@ func (d *digest) addFlags(list ...bool) {
 
 func (d *digest) addOrigin(o origin) { d.add(uint64(o.made), uint64(o.changed)) }
 
-// addStat adds what does not differ between runs.
+// addStat adds the fields that are the same in each run of a schedule: zxids and times are not.
 func (d *digest) addStat(s jute.Stat) {
 	d.add(uint64(s.Version), uint64(s.Cversion), uint64(s.NumChildren), uint64(s.DataLength))
 }

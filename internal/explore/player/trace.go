@@ -27,10 +27,38 @@ type Trace struct {
 	Results   []i18n.Text `json:"results"`
 	Log       []Entry     `json:"log"`
 
-	needed   int      // how many choices a replay needs; after them the explorer would choose the same by itself
-	actions  []string // all of them, with those that had no alternative
+	whole    []string // all choices
+	needed   int      // how many of them a replay needs; after them the explorer would choose the same by itself
+	actions  []string // all actions of the run, with those that had no alternative; none if the trace was read from a file
 	isChoice []bool   // which of the actions had one
 }
+
+// TraceOf makes a trace of a run, with all its choices.
+func TraceOf(w World, r *Run) *Trace {
+	w.Name = w.Lock.Name
+	tr := &Trace{World: w, Choices: []string{}, Widths: []int{}, Violation: r.Violation, Known: r.Known, Results: r.Results, Log: r.Log}
+	for _, p := range r.Points {
+		isChoice := len(p.Enabled) > 1
+		tr.actions, tr.isChoice = append(tr.actions, p.choice()), append(tr.isChoice, isChoice)
+		if !isChoice {
+			continue
+		}
+		tr.Choices, tr.whole = append(tr.Choices, p.choice()), append(tr.whole, p.choice())
+		tr.Widths = append(tr.Widths, len(p.Enabled))
+		if p.Chosen != 0 {
+			tr.needed = len(tr.Choices)
+		}
+	}
+	return tr
+}
+
+// Cut leaves out the choices at the end that the explorer would make by itself.
+func (tr *Trace) Cut() {
+	tr.Choices, tr.Widths = tr.Choices[:tr.needed], tr.Widths[:tr.needed]
+}
+
+// Whole are all choices of the schedule, also those that Cut has left out.
+func (tr *Trace) Whole() (choices []string) { return tr.whole }
 
 // String returns a trace as text for people.
 func (tr *Trace) String() string {
@@ -58,7 +86,7 @@ func (tr *Trace) Steps() i18n.Text {
 // steps is Steps in one language, with the text between two effects.
 func (tr *Trace) steps(l i18n.Language, between string) string {
 	var b strings.Builder
-	if len(tr.actions) == 0 { // the trace was read, and not played
+	if wasRead := len(tr.actions) == 0; wasRead {
 		for i, c := range tr.Choices {
 			fmt.Fprintf(&b, "  %2d. %s\n", i+1, c)
 		}
@@ -90,16 +118,6 @@ func (tr *Trace) steps(l i18n.Language, between string) string {
 	return b.String()
 }
 
-// Whole are all choices of the schedule, also those that Cut has left out.
-func (tr *Trace) Whole() (choices []string) {
-	for i, action := range tr.actions {
-		if tr.isChoice[i] {
-			choices = append(choices, action)
-		}
-	}
-	return choices
-}
-
 // effects returns what an action has caused: requests that were carried out, with their answers, events, and notes.
 func (tr *Trace) effects(point int, who string) (list []i18n.Text) {
 	for i, e := range tr.Log {
@@ -119,14 +137,15 @@ func (tr *Trace) effects(point int, who string) (list []i18n.Text) {
 		case "lost":
 			list = append(list, i18n.Textf("%s %s: %s", e.Op, name, e.Text))
 		case "note":
-			what := i18n.Textf("%s %s", e.Who, e.Text)
+			isAction := e.Text.String() == string(Day)
+			isViolation := tr.Violation != nil && e.Text.String() == tr.Violation.String()
 			switch {
-			case e.Text.String() == string(Day), tr.Violation != nil && e.Text.String() == tr.Violation.String():
-				continue // it is the action itself, or the violation
+			case isAction || isViolation: // it is shown elsewhere
 			case e.Who == "":
-				what = e.Text
+				list = append(list, e.Text)
+			default:
+				list = append(list, i18n.Textf("%s %s", e.Who, e.Text))
 			}
-			list = append(list, what)
 		}
 	}
 	return list
@@ -223,28 +242,4 @@ func (tr *Trace) check() error {
 		}
 	}
 	return nil
-}
-
-// Cut leaves out the choices at the end that the explorer would make by itself.
-func (tr *Trace) Cut() {
-	tr.Choices, tr.Widths = tr.Choices[:tr.needed], tr.Widths[:tr.needed]
-}
-
-// TraceOf makes a trace of a run, with all its choices.
-func TraceOf(w World, r *Run) *Trace {
-	w.Name = w.Lock.Name
-	tr := &Trace{World: w, Choices: []string{}, Widths: []int{}, Violation: r.Violation, Known: r.Known, Results: r.Results, Log: r.Log}
-	for _, p := range r.Points {
-		isChoice := len(p.Enabled) > 1
-		tr.actions, tr.isChoice = append(tr.actions, p.choice()), append(tr.isChoice, isChoice)
-		if !isChoice {
-			continue
-		}
-		tr.Choices = append(tr.Choices, p.choice())
-		tr.Widths = append(tr.Widths, len(p.Enabled))
-		if p.Chosen != 0 {
-			tr.needed = len(tr.Choices)
-		}
-	}
-	return tr
 }

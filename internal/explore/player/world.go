@@ -62,7 +62,8 @@ type Subject struct {
 	// Lenient: the lock is a student's attempt. Any right behaviour is accepted: the lock may try again after a fault
 	// or not, clean up later, wait for timers, and draw random names, so that its schedules need not repeat.
 	Lenient bool
-	// Alone: contenders share nothing but the client: Open may be called for each, and a film knows whose a request is.
+	// Alone: contenders of a client share nothing but the client. Open may be called for each of them, with a path of its
+	// own, by which a film knows whose a request is: World.Tagged.
 	Alone   bool
 	Session time.Duration // the session timeout of the clients; 0: SessionTimeout
 	Within  time.Duration // Lock gives up after this time; 0: it does not
@@ -134,15 +135,13 @@ const (
 	NodeGoes    Fault = "node goes"    // somebody deletes the node of a contender that waits
 	NodeSet     Fault = "node is set"  // somebody writes the data of a contender's node again, the same bytes
 
-	// The lock's next look at its ctx, or the next but one, finds that it has not ended, and then it ends.
+	// The ctx ends just after the lock has called its Err, for the next time or the next but one, which was still nil.
 	EndAfterLook  Fault = "ctx ends after its next look"
 	EndAfterLook2 Fault = "ctx ends after its next look but one"
 )
 
-// AllFaults are all kinds of fault, without those that are for some locks and worlds.
+// AllFaults are the kinds of fault that every world may have. KnownFaults are these, and those for some worlds only.
 var AllFaults = []Fault{LoseRequest, LoseReply, Cut, Expire, Stop, EndContext, Stall}
-
-// KnownFaults are those of all worlds.
 var KnownFaults = append([]Fault{Pause, Day, Remake, Refuse, NodeGoes, NodeSet, EndAfterLook, EndAfterLook2}, AllFaults...)
 
 // A World is what a search plays: a lock, contenders, and the faults that may happen.
@@ -157,7 +156,7 @@ type World struct {
 	Scripts [][]Op `json:"scripts,omitempty"`
 	// Packets: replies and events are choices of their own. Otherwise they arrive at once.
 	Packets bool `json:"packets,omitempty"`
-	// Missing: no node above the lock's path exists. Otherwise all do, and so does the parent of a queue.
+	// Missing: no node above the lock's path exists at first. Otherwise all do, and so does the parent of a queue.
 	Missing bool `json:"missing,omitempty"`
 	// Stranger: the parent of the queue also has the children Strangers. They are not contenders.
 	Stranger  bool `json:"stranger,omitempty"`
@@ -171,13 +170,14 @@ type World struct {
 	Sequence    int32 `json:"sequence,omitempty"` // the number of the next node in the queue
 	// Ensemble: the client knows three servers, not one. It connects to the next one at once, and keeps what it has not sent.
 	Ensemble bool `json:"ensemble,omitempty"`
-	// Behind: after each new connection, until the client syncs or writes, its server has nothing newer than its answers.
+	// Behind: after each new connection, until the client syncs or writes, its server lags: it does not show nodes that
+	// are newer than the newest answer that the client has got.
 	Behind bool    `json:"behind,omitempty"`
 	Kinds  []Fault `json:"kinds,omitempty"`  // the kinds of fault that may happen
 	Faults int     `json:"faults,omitempty"` // how many may happen in one schedule, all kinds together
 	Each   int     `json:"each,omitempty"`   // how many of one kind; 0: as many as Faults says
 
-	Tagged bool `json:"-"` // each contender of a client has a path of its own to the lock: tag.go
+	Tagged bool `json:"-"` // the contenders of a client have paths of their own to the lock, for a film: tag.go
 }
 
 var Strangers = []string{"a-stranger", "lockfile-0000000000", "lock", "reader-0000000000", "writers-0000000000"} // of World.Stranger

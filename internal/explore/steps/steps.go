@@ -56,21 +56,20 @@ var (
 		Name:  "the numbers pass 2³¹-1, and then the names do not sort by number",
 		Match: func(v player.Violation, f player.Facts) bool { return f.World.Sequence == math.MaxInt32 },
 	}
+	// handedOn is known of zklock. A Stop ends the session early, and an Unlock that hands the lock on asks no server.
+	handedOn = player.Known{
+		Name: "the session is ended before its time, and Unlock hands the lock on before the client has noticed",
+		Match: func(v player.Violation, f player.Facts) bool {
+			return v.Kind == player.HidesLoss && f.Happened(player.Stop) > 0
+		},
+	}
 )
-
-// handedOn is known of zklock: an Unlock that hands the lock on in memory asks no server.
-var handedOn = player.Known{
-	Name: "the session is ended before its time, and Unlock hands the lock on before the client has noticed",
-	Match: func(v player.Violation, f player.Facts) bool {
-		return v.Kind == player.HidesLoss && f.Happened(player.Stop) > 0
-	},
-}
 
 // OfPlain returns a kind of plain lock as a Subject. newLock makes a contender.
 func OfPlain[L Plain](name string, newLock func(conn *zk.Conn, path string) L, notLocked error) player.Subject {
 	return player.Subject{
 		Name:  name,
-		Alone: true,
+		Alone: true, // each contender is a lock of its own
 		Open: func(conn *zk.Conn, path string) func(string) player.Lock {
 			return func(string) player.Lock { return FromPlain(newLock(conn, path)) }
 		},
@@ -81,7 +80,7 @@ func OfPlain[L Plain](name string, newLock func(conn *zk.Conn, path string) L, n
 // Naive returns step 1 as a Subject.
 func Naive() player.Subject {
 	s := OfPlain("naive", naive.New, naive.ErrNotLocked)
-	s.Requests = func(n int) int { return n*n + 2*n }     // as the package's comment derives it; the next two do so, too
+	s.Requests = func(n int) int { return n*n + 2*n }     // as the comment of package naive derives it
 	s.Events = func(n int) int { return n * (n - 1) / 2 } // each release wakes all that wait
 	s.Known = []player.Known{LostReply, lookThenDelete}
 	return s
@@ -90,7 +89,7 @@ func Naive() player.Subject {
 // Herd returns step 2 as a Subject.
 func Herd() player.Subject {
 	s := OfPlain("herd", herd.New, herd.ErrNotLocked)
-	s.Requests = func(n int) int { return n*n + n + 1 }
+	s.Requests = func(n int) int { return n*n + n + 1 } // see package herd
 	s.Events = func(n int) int { return n*n - n + 1 }
 	s.Queue, s.Known = true, []player.Known{LostReply, Wrap}
 	return s
@@ -99,7 +98,7 @@ func Herd() player.Subject {
 // Predecessor returns step 3 as a Subject.
 func Predecessor() player.Subject {
 	s := OfPlain("predecessor", predecessor.New, predecessor.ErrNotLocked)
-	s.Requests = func(n int) int { return 5*n - 2 }
+	s.Requests = func(n int) int { return 5*n - 2 } // see package predecessor
 	s.Events = func(n int) int { return n - 1 }
 	s.Queue, s.Known = true, []player.Known{LostReply, Wrap}
 	return s
@@ -243,7 +242,7 @@ var errNoLease = errors.New("steps: there is no lease")
 type leaseLock struct {
 	mutex  *zklock.Mutex
 	owner  *zklock.Owner
-	leases []*zklock.Lease // those to unlock, the last first
+	leases []*zklock.Lease // those to unlock, from the end
 }
 
 // add keeps the lease of a Lock or TryLock that has succeeded.
