@@ -58,7 +58,7 @@ func Plans(s player.Subject) []Plan {
 	return plans
 }
 
-// fullPlans are the plans at a landing.
+// fullPlans are the plans at a landing. The fields of their worlds are explained at [player.World].
 func fullPlans(s player.Subject) (plans []Plan) {
 	kinds := kindsOf(s)
 	only := func(f player.Fault) []player.Fault { return []player.Fault{f} }
@@ -71,7 +71,8 @@ func fullPlans(s player.Subject) (plans []Plan) {
 	}
 	complete := explore.Search{}
 	random := func(schedules int) explore.Search { return explore.Search{Seed: 1, Limit: schedules} }
-	byPriority := explore.Search{Seed: 1, Limit: 300, Depth: 3} // random, too: the priorities of the actors are drawn
+	byPriority := random(300)
+	byPriority.Depth = 3 // instead of each action, the priorities of the actors are drawn
 	// A lock that looks at the clock has many more schedules. If sessions end, or three contend, they are drawn.
 	completeUnlessTimed := complete
 	if s.Timed {
@@ -98,11 +99,12 @@ func fullPlans(s player.Subject) (plans []Plan) {
 
 	for _, f := range kinds {
 		search := complete
-		switch {
-		case f == player.Stall, f == player.Expire && !s.Timed:
-			continue // without a clock, Expire is a Stop after which the client runs on at once
-		case f == player.Expire, f == player.Stop:
+		if f == player.Expire || f == player.Stop {
 			search = completeUnlessTimed
+		}
+		likeStop := f == player.Expire && !s.Timed // it is a Stop after which the client runs on at once
+		if f == player.Stall || likeStop {
+			continue
 		}
 		add("two contenders, one fault: "+string(f), player.World{Kinds: only(f), Faults: 1, Stranger: true}, search)
 	}
@@ -120,15 +122,16 @@ func fullPlans(s player.Subject) (plans []Plan) {
 	add(ofOne+", one fault, random", player.World{Contenders: 3, Shared: true, Faults: 1}, random(200))
 	add(ofOne+" that try, two faults, random", player.World{Contenders: 3, Shared: true, Scripts: again, Faults: 2}, byPriority)
 
-	if s.Queue { // 9 and 10: a number that is compared as text
+	if s.Queue { // does it compare numbers, or their texts, in which 10 comes before 9?
 		add("two contenders, the numbers pass 9", player.World{Sequence: 9}, complete)
 	}
-	if s.Timed { // it reads the numbers: 10 comes after 9, and a first node that is not 0 says that others were there
+	if s.Timed { // it reads the numbers: a first node that is not 0 says that others were there
 		add("two contenders on a used path", player.World{Sequence: 7}, complete)
 		add("two contenders on a used path, one fault, random", player.World{Sequence: 7, Faults: 1}, random(300))
 	}
 	wraps, failure := player.World{Sequence: math.MaxInt32}, player.Violation{Kind: player.Failure}
-	if slices.ContainsFunc(s.Known, func(k player.Known) bool { return k.Match(failure, player.Facts{World: wraps}) }) {
+	failsThen := func(k player.Known) bool { return k.Match(failure, player.Facts{World: wraps}) }
+	if slices.ContainsFunc(s.Known, failsThen) { // the lock is known for it
 		add("two contenders, the numbers wrap", wraps, complete)
 	}
 	return plans
@@ -220,8 +223,9 @@ func reportFound(t *testing.T, r *explore.Report) {
 // exploreOwn explores one world that the flags describe, with no fault, one fault, and so on.
 func exploreOwn(t *testing.T, s player.Subject) {
 	w := player.World{Lock: s, Contenders: max(*contenders, 2), Packets: *packets, Kinds: kindsOf(s)}
-	search := explore.Search{Seed: *seed, For: *duration, Merge: *seed == 0}
-	if *seed > 0 {
+	random := *seed > 0
+	search := explore.Search{Seed: *seed, For: *duration, Merge: !random}
+	if random {
 		w.Faults = *faults
 		if *duration == 0 {
 			search.Limit = 10000
