@@ -60,10 +60,9 @@ func (b Bug) ByItsScene(t *testing.T) {
 		articles, ours player.World // differ in the lock alone
 		choices        []string
 	}
-	schedules := []schedule{{articles: b.World, ours: b.Ours, choices: saved.Choices}}
+	schedules := []schedule{{b.World, b.Ours, saved.Choices}}
 	if story := b.Play; story != nil {
-		told := schedule{articles: story.In(b.World), ours: story.In(b.Ours), choices: story.Choices}
-		schedules = append(schedules, told)
+		schedules = append(schedules, schedule{story.In(b.World), story.In(b.Ours), story.Choices})
 	}
 	t.Run("it happens to the article's lock", func(t *testing.T) {
 		var last *player.Trace
@@ -83,7 +82,7 @@ func (b Bug) ByItsScene(t *testing.T) {
 	b.Print(t)
 }
 
-// Follow plays a world along another one's schedule: the next of its choices that is possible, else the first possible.
+// Follow plays another world's schedule: the next of its choices that is possible, without those before, else the first.
 func Follow(t *testing.T, w player.World, schedule []string) *player.Trace {
 	t.Helper()
 	var made []string
@@ -102,15 +101,12 @@ func Follow(t *testing.T, w player.World, schedule []string) *player.Trace {
 	return tr
 }
 
-// otherLocks has, for each bug without a scene, the folder in docs/other-locks of its lock.
-var otherLocks = map[string]string{"B2": "sqlrow", "B3": "redis", "B4": "redis"}
-
 // howToSee says which command shows the bug, and which schedule is drawn below that text.
 func (b Bug) howToSee() scenes.Text {
 	id := strings.ToLower(b.ID)
-	if b.NoScene != nil {
-		run := fmt.Sprintf("`go test -C docs/other-locks -v -run Bug%s_ ./%s`", b.ID, otherLocks[b.ID])
-		link := fmt.Sprintf("[bugs_test.go](other-locks/%s/bugs_test.go)", otherLocks[b.ID])
+	if n := b.NoScene; n != nil {
+		run := fmt.Sprintf("`go test -C docs/other-locks -v -run Bug%s_ ./%s`", b.ID, n.Folder)
+		link := fmt.Sprintf("[bugs_test.go](other-locks/%s/bugs_test.go)", n.Folder)
 		return i18n.Both(fmt.Sprintf("%s shows it: %s;\nit has [no scene in the lab](scenes.md#%s)", run, link, id),
 			fmt.Sprintf("重现：%s，代码在 %s。[实验室里没有它的场景](scenes.zh-CN.md#%s)。", run, link, id))
 	}
@@ -119,7 +115,7 @@ func (b Bug) howToSee() scenes.Text {
 		drawn = "and its story there has the schedule that is drawn here"
 	}
 	run := fmt.Sprintf("`go test -v -run BugByItsScene/%s$ ./internal/bugs/examples`", b.ID)
-	link := fmt.Sprintf("[article_%s.go](../internal/bugs/scenes/article_%[1]s.go)", id[:1])
+	link := fmt.Sprintf("[article_%s.go](../internal/bugs/scenes/article_%s.go)", id[:1], id[:1])
 	play := fmt.Sprintf("`go run ./cmd/lab -open -scene %s`", b.ID)
 	return i18n.Both(fmt.Sprintf("%s shows it: %s;\n%s plays it in [the lab](scenes.md#%s), %s", run, link, play, id, drawn.String()),
 		fmt.Sprintf("重现：%s，代码在 %s。播放：%s，见[实验室](scenes.zh-CN.md#%s)，%s。", run, link, play, id, drawn.In(i18n.Chinese)))
@@ -153,9 +149,7 @@ func (s *Script) Say(actor, format string, args ...any) {
 
 // Note records a note over a client's lane, or over the server's, whose name is S.
 func (s *Script) Note(actor, format string, args ...any) {
-	if actor != "S" {
-		s.addActor(actor)
-	}
+	s.addActor(actor)
 	s.steps = append(s.steps, diagram.Note(i18n.Textf(format, args...), actor))
 }
 
@@ -165,7 +159,7 @@ func (s *Script) TwoHolders(a, b string) {
 }
 
 func (s *Script) addActor(actor string) {
-	if !slices.Contains(s.actors, actor) {
+	if actor != "S" && !slices.Contains(s.actors, actor) {
 		s.actors = append(s.actors, actor)
 	}
 }

@@ -65,7 +65,7 @@ func (s *Sequence) ends(step Step) (left, right int) {
 	return min(from, to), max(from, to)
 }
 
-// New makes a sequence, with lanes for the server and the clients in its steps. The others share one named "client".
+// New makes a sequence, with lanes for the server and the clients in its steps. "client" is one that goroutines share.
 func New(clients []string, server i18n.Text, steps []Step) *Sequence {
 	s := &Sequence{Steps: steps}
 	for i, name := range clients {

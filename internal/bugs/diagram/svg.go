@@ -23,6 +23,8 @@ const (
 	laneGap   = 90 // the least between two lanes
 	textGap   = 17 // from a text to the lane beside it, for the arrow's point
 	noteGap   = 15 // from the box of a note to the lane before it
+	headTop   = 8  // of the boxes of the heads
+	headSize  = 28 // the height of such a box
 	belowHead = 52 // where the steps begin
 )
 
@@ -72,13 +74,13 @@ func (s *Sequence) SVG(alt string, lang i18n.Language) string {
 	// The height is known only now, so the lanes and their heads are put before the steps.
 	steps := d.out.String()
 	d.out.Reset()
-	height := d.y + 12
+	height := d.y + 12 // with a margin below
 	fmt.Fprintf(&d.out, `<svg viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f" role="img" aria-label="%s">`,
 		d.width, height, d.width, height, html.EscapeString(alt))
 	for lane, x := range d.x {
 		w := d.headWidth(lane) + 2*headPad
-		fmt.Fprintf(&d.out, `<path class="lane" d="M%.0f 36V%.0f"/>`, x, d.y+8)
-		fmt.Fprintf(&d.out, `<rect class="h" x="%.0f" y="8" width="%.0f" height="28" rx="5"/>`, x-w/2, w)
+		fmt.Fprintf(&d.out, `<path class="lane" d="M%.0f %dV%.0f"/>`, x, headTop+headSize, d.y+8)
+		fmt.Fprintf(&d.out, `<rect class="h" x="%.0f" y="%d" width="%.0f" height="%d" rx="5"/>`, x-w/2, headTop, w, headSize)
 		d.drawText("m b", x, 27, []string{d.head(lane)})
 	}
 	return d.out.String() + steps + "</svg>"
@@ -89,25 +91,25 @@ func (d *drawing) placeLanes() {
 	d.x = make([]float64, len(d.Heads))
 	d.x[0] = d.headWidth(0)/2 + (headPad + edge)
 	for i, s := range d.Steps {
-		if _, right := d.ends(s); s.Kind == "note" && right == 0 {
+		if _, last := d.ends(s); s.Kind == "note" && last == 0 { // a note over the first lane alone
 			d.x[0] = max(d.x[0], d.stepWidth(i)/2+(notePad+edge))
 		}
 	}
 
 	for lane := 1; lane < len(d.x); lane++ {
-		before := d.x[lane-1]
+		before := d.x[lane-1] // of the lane to the left
 		heads := (d.headWidth(lane-1) + d.headWidth(lane)) / 2
 		x := before + max(laneGap, heads+(2*headPad+headGap))
 		for i, s := range d.Steps {
-			left, right := d.ends(s)
+			first, last := d.ends(s)
 			text := d.stepWidth(i)
-			isNote := s.Kind == "note" && left == right
+			overOne := s.Kind == "note" && first == last
 			switch {
-			case s.Arrow() && right == lane && left < right:
-				x = max(x, d.x[left]+text+2*textGap)
-			case isNote && right == lane:
+			case s.Arrow() && last == lane && first < last:
+				x = max(x, d.x[first]+text+2*textGap)
+			case overOne && last == lane:
 				x = max(x, before+text/2+(notePad+noteGap))
-			case isNote && right == lane-1:
+			case overOne && last == lane-1:
 				x = max(x, before+text/2+(notePad+textGap))
 			}
 		}
@@ -120,15 +122,15 @@ func (d *drawing) setWidth() {
 	last := len(d.x) - 1
 	d.width = d.x[last] + max(d.headWidth(last)/2+(headPad+edge), 20)
 	for i, s := range d.Steps {
-		left, right := d.ends(s)
+		first, end := d.ends(s)
 		text := d.stepWidth(i)
 		switch {
-		case s.Kind == "note" && left == last:
+		case s.Kind == "note" && first == last: // over the last lane alone
 			d.width = max(d.width, d.x[last]+text/2+(notePad+edge))
 		case s.Kind == "note":
 			d.width = max(d.width, text+(2*notePad+4))
 		case s.Arrow():
-			d.width = max(d.width, (d.x[left]+d.x[right])/2+text/2+8)
+			d.width = max(d.width, (d.x[first]+d.x[end])/2+text/2+8)
 		default:
 			d.width = max(d.width, textWidth(s.Kind+s.Text.In(d.lang))+60)
 		}
@@ -140,21 +142,21 @@ func (d *drawing) drawArrow(s Step, lines []string) {
 	height := float64(len(lines)) * textLine
 	d.y += height + 4
 	from, to := d.x[slices.Index(d.Lanes, s.From)], d.x[slices.Index(d.Lanes, s.To)]
-	class := "ask"
+	class, isLost := "ask", strings.HasSuffix(s.Kind, "x")
 	switch {
 	case s.Kind == "-)":
 		class = "event"
-	case strings.HasPrefix(s.Kind, "--"):
+	case strings.HasPrefix(s.Kind, "--"): // dashed, in mermaid's notation
 		class = "reply"
 	}
-	point := 7.0 // how far it reaches along the arrow, to the right or to the left
+	point := 7.0 // how far the triangle reaches back along the arrow, which leads to the right
 	if to < from {
 		point = -7
 	}
 
 	fmt.Fprintf(&d.out, `<path class="l %s" d="M%.0f %.0fH%.0f"/>`, class, from, d.y, to-point/2)
 	d.drawText("m", (from+to)/2, d.y-height+7, lines)
-	if strings.HasSuffix(s.Kind, "x") {
+	if isLost {
 		fmt.Fprintf(&d.out, `<path class="l lost" d="M%.0f %.0fl8 8m0-8l-8 8"/>`, to-point-4, d.y-4)
 	} else {
 		fmt.Fprintf(&d.out, `<path class="a %s" d="M%.0f %.0fl%.0f-4v8z"/>`, class, to, d.y, -point*1.2)
@@ -162,7 +164,7 @@ func (d *drawing) drawArrow(s Step, lines []string) {
 	d.y += 10
 }
 
-// drawNote draws a box over the lanes of a note, or wider if its text needs that, within the drawing.
+// drawNote draws a box over the lanes of a note and 20 pixels beyond, or wider if its text needs that.
 func (d *drawing) drawNote(s Step, i int) {
 	first, last := d.ends(s)
 	from, to := d.x[first], d.x[last]
@@ -233,9 +235,10 @@ var unbreakable = regexp.MustCompile(`[\x{2e80}-\x{ffff}]|[^\s\x{2e80}-\x{ffff}]
 
 // wrapText breaks a text into lines that are about as wide as the limit at most.
 func wrapText(s string, limit float64) (lines []string) {
+	const beginNoLine = "，。：；、） " // a line may be too wide by one of these
 	line := ""
 	for _, part := range unbreakable.FindAllString(s, -1) {
-		if line != "" && textWidth(line+part) > limit && !strings.ContainsAny(part, "，。：；、） ") {
+		if line != "" && textWidth(line+part) > limit && !strings.ContainsAny(part, beginNoLine) {
 			lines, line = append(lines, strings.TrimSpace(line)), ""
 		}
 		line += part

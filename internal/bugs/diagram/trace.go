@@ -17,6 +17,7 @@ import (
 func Of(tr *player.Trace) *Sequence {
 	var clients, holders []string
 	var steps []Step
+	var last Step                   // of steps
 	arrived := make(map[Packet]int) // how many packets, by client and kind
 	for i, e := range tr.Log {
 		if e.Who != "" && e.Who != "server" && !slices.Contains(clients, e.Who) {
@@ -38,40 +39,46 @@ func Of(tr *player.Trace) *Sequence {
 
 		step := packetStep(tr.Log, i)
 		if e.Kind == "note" {
-			step = noteStep(e, holders, steps)
+			step = noteStep(e, holders, last)
 		}
 		if step.Arrow() {
 			step.Packet = packet
 		}
 		if step.Text.String() != "" {
-			steps = append(steps, step)
+			steps, last = append(steps, step), step
 		}
 	}
 	slices.Sort(clients)
 	return New(clients, "server", cutRepeats(steps))
 }
 
-const maxRepeated = 6 // steps of which a repetition may consist
-
-// cutRepeats replaces steps that repeat themselves by a note, from the fourth time on.
+// cutRepeats replaces steps that repeat themselves by a note, from the fourth time on: abababababab is ababab … 6 more.
 func cutRepeats(steps []Step) (cut []Step) {
 	for i := 0; i < len(steps); i++ {
 		cut = append(cut, steps[i])
-		behind := i + 1
-		for n := 1; n <= maxRepeated && 3*n <= behind; n++ { // are the last 3*n steps three times the same n?
-			start, end := behind-3*n, behind
-			for end < len(steps) && steps[end].like(steps[end-n]) {
-				end++
-			}
-			more := end - behind // steps after the third time
-			if more > 1 && slices.EqualFunc(steps[start:start+2*n], steps[start+n:behind], Step.like) {
-				cut = append(cut, Note(i18n.Textf("… %d more", more), steps[start].From))
-				i = end - 1
-				break
-			}
+		if n, more := repeatedAt(steps, i+1); more > 1 {
+			cut = append(cut, Note(i18n.Textf("… %d more", more), steps[i+1-3*n].From))
+			i += more
 		}
 	}
 	return cut
+}
+
+// repeatedAt returns the length n of a piece that is there three times before steps[at], and how many steps from there
+// on go on repeating it. more is 0 or 1 if there is nothing to cut.
+func repeatedAt(steps []Step, at int) (n, more int) {
+	const longest = 6 // steps in a piece
+	for n = 1; n <= longest && 3*n <= at; n++ {
+		end := at
+		for end < len(steps) && steps[end].like(steps[end-n]) {
+			end++
+		}
+		threeTimes := slices.EqualFunc(steps[at-3*n:at-n], steps[at-2*n:at], Step.like)
+		if more = end - at; more > 1 && threeTimes {
+			return n, more
+		}
+	}
+	return 0, 0
 }
 
 // packetStep returns the step of an entry about a packet. The step has no text if nothing is drawn for the entry.
@@ -141,7 +148,7 @@ var events = map[string]i18n.Text{
 	jute.EventCreated.String():         "event: %s is created",
 }
 
-// museumWords has the words of the museum for a note whose explorer's words begin like this.
+// museumWords has the words of the museum for a note whose explorer's words begin like this; "": it is not drawn.
 var museumWords = map[string]i18n.Text{
 	string(player.Hang):    "waits forever",
 	string(player.Endless): "and so on",
@@ -157,26 +164,23 @@ var (
 )
 
 // noteStep returns the step of a note; no text: it is not drawn. holders hold the lock, or go on as if they do.
-func noteStep(e player.Entry, holders []string, before []Step) Step {
+func noteStep(e player.Entry, holders []string, last Step) Step {
 	full := i18n.Both(strings.TrimPrefix(e.Text.String(), "known: "), strings.TrimPrefix(e.Text.In(i18n.Chinese), "出现已知问题："))
 	head, details := cutAtColon(full)
 	kind := player.Kind(head.String()) // if the note is a violation
 	if slices.Contains(player.Kinds, kind) {
 		full = details
 	}
-	var last Step
-	if len(before) > 0 {
-		last = before[len(before)-1]
-	}
 
 	over, text := []string{cmp.Or(strings.TrimPrefix(e.Who, "server"), "S")}, head
 	words, known := museumWords[head.String()]
+	usualHang := strings.HasSuffix(details.String(), "nothing can happen any more") // which museumWords has
 	switch {
 	case kind == player.TwoHolders || kind == player.Outlived:
 		over, text = slices.Sorted(slices.Values(holders)), player.TwoHolders.Text()
 	case kind == player.Failure && saysFailure.MatchString(last.Text.String()):
-		return Step{}
-	case kind == player.Hang && !strings.HasSuffix(details.String(), "nothing can happen any more"):
+		return Step{} // the note before says it
+	case kind == player.Hang && !usualHang:
 		text = details
 	case known:
 		text = words

@@ -14,19 +14,21 @@ var articleB = []Bug{
 	},
 	{
 		ID: "B2", Step: step5, Kinds: []player.Kind{player.TwoHolders}, Cure: timeout,
-		Title:   "anybody may delete the row, and it has no expiry",
-		NoScene: &NoScene{Why: "the server in the lab is a ZooKeeper, and this lock is a row in a database", Near: "A2"},
+		Title: "anybody may delete the row, and it has no expiry",
+		NoScene: &NoScene{Folder: "sqlrow", Near: "A2",
+			Why: "the server in the lab is a ZooKeeper, and this lock is a row in a database"},
 	},
 	{
 		ID: "B3", Step: step5, Kinds: []player.Kind{player.Hang}, Cure: timeout,
 		Title: "after a crash, a key without a time to live stays",
-		NoScene: &NoScene{Why: "the server in the lab is a ZooKeeper, and this lock is a key in Redis that nothing " +
-			"deletes when its client ends"},
+		NoScene: &NoScene{Folder: "redis",
+			Why: "the server in the lab is a ZooKeeper, and this lock is a key in Redis that nothing " +
+				"deletes when its client ends"},
 	},
 	{
 		ID: "B4", Step: step5, Kinds: []player.Kind{player.TwoHolders}, Cure: timeout,
 		Title: "a slow holder deletes its successor's key",
-		NoScene: &NoScene{Why: "the server in the lab is a ZooKeeper, " +
-			"and this lock is a key in Redis that expires by a clock of its own", Near: "A2"},
+		NoScene: &NoScene{Folder: "redis", Near: "A2",
+			Why: "the server in the lab is a ZooKeeper, and this lock is a key in Redis that expires by a clock of its own"},
 	},
 }

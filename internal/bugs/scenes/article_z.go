@@ -16,7 +16,7 @@ var articleZ = []Bug{
 		ID: "Z1", Step: zklockFolder, Cure: lateStock(byGuard).protectedBy(complete),
 		Title: "a check of the holder's node lets a late write pass",
 		World: player.World{Lock: lateStock(byNode).protectedBy(complete), Shared: true},
-		Kinds: []player.Kind{player.LostAddition}, Goal: lostAddition,
+		Kinds: []player.Kind{player.LostAddition},
 		Substitute: "The lock is zklock, and A and B are goroutines of one process. " +
 			"Each holder reads a number from /stock, and writes it back with one added, in a transaction that checks " +
 			"that the holder's node exists. A has a goroutine write, and unlocks without waiting for it.",
@@ -25,7 +25,7 @@ var articleZ = []Bug{
 		ID: "Z2", Step: zklockFolder, Cure: lateStock(byGuard).protectedBy(complete),
 		Title: "the version of a node that was made again is the same",
 		World: player.World{Lock: lateStock(byVersion).protectedBy(complete)},
-		Kinds: []player.Kind{player.LostAddition}, Search: atRandom, Goal: lostAddition,
+		Kinds: []player.Kind{player.LostAddition}, Search: atRandom,
 		Substitute: "The lock is zklock, in two processes. Each holder makes the node /guard, writes its token there, " +
 			"and deletes the node before it unlocks. It reads a number from /stock, and writes it back with one added, in a " +
 			"transaction that checks the version of /guard. A has a goroutine write, and unlocks without waiting for it.",

@@ -48,7 +48,7 @@ func (b Bug) Way() []string {
 	return Schedules()[b.ID].Choices
 }
 
-// chances returns the Fates of the Way.
+// chances returns the Fates of the Way: of each of its beginnings, how many random continuations reach the goal.
 func (b Bug) chances() []int {
 	id := b.ID
 	if b.Level.Route != nil {
@@ -70,7 +70,7 @@ func (b Bug) Plays() int {
 	return max(n-1, 0)
 }
 
-// easy is a number of Fates. If the first one is as high, a person reaches the goal by luck.
+// easy is a number of FateTries. If as many random schedules reach the goal, a person reaches it by luck.
 const easy = 30
 
 // Chapter is the number of the level's chapter.
@@ -110,5 +110,6 @@ var Goals = map[player.Kind]Text{
 	player.NodeLeft:      "Make a contender give up and leave a node behind.",
 	player.WatchLeft:     "Make a client leave a watch behind.",
 	player.Overtaken:     "Let a contender get in before one that is before it in the queue.",
+	player.LostAddition:  "Let two holders add one each to /stock, and make one addition get lost.",
 	player.Outlived:      "Make a holder outlive its session.",
 }

@@ -16,8 +16,8 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// levels.txt has the levels of each chapter, with the choices that their last hints make. If a number has changed, look
-// whether the hint says what is left to do: order and numbers follow from measured chances.
+// levels.txt has the levels of each chapter whose order is measured. 3/5 means that the last hint of a level makes 3 of
+// the 5 choices of its Way, the solution. If a number has changed, look whether the hint says what is left to do.
 func TestTheOrderOfTheLevelsIsMeasured(t *testing.T) {
 	var text strings.Builder
 	for chapter, name := range scenes.Chapters[:scenes.OnYourOwn] {

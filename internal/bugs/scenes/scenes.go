@@ -25,7 +25,7 @@ import (
 
 type Text = i18n.Text
 
-// A Bug is an entry of the catalogue.
+// A Bug is an entry of the catalogue. Of most fields, an entry writes only what differs from the default: setDefaults.
 type Bug struct {
 	ID    string         // the article's letter, or Z if no article has it, and a number
 	Step  string         // the folder of the step whose idea the bug breaks
@@ -37,25 +37,26 @@ type Bug struct {
 	// NoScene says why the lab cannot show the bug, which has none of the fields below, but a test in docs/other-locks.
 	NoScene *NoScene
 
-	// Listing is the article's lock. Substitute says which lock is there in its place, in Listing or in World; "": none.
+	// Listing is the article's lock. Substitute describes the one that stands for it, in Listing or in World; "": none.
 	Listing    listings.New
 	Substitute Text
 	// World is where the bug comes up: how many contend, what they do, and what may go wrong. Its Lock need not say
 	// how it is opened: Listing does. Without a Listing it has all that a Subject needs, and the same Path as Cure.
 	World player.World
-	Ours  player.World // World with Cure as its lock; an entry leaves it empty
+	Ours  player.World // World with Cure as its lock, set from both: the bug must not come up there
 	// Like, if it is not nil, is true of a trace that shows this bug, and not another one with the same violation.
 	Like   func(tr *player.Trace) bool
 	Search explore.Search // finds the bug in World; the default is to go through the schedules, up to 5000
 	Level  Level          // the texts of the game, read from texts/ID.json; an entry has at most its Route
-	Stops  []Stop         // the story: six to ten instants of the film of the schedule, or of Play, read from there, too
-	Play   *Play
+	Stops  []Stop         // the story: six to ten instants of a film, read from the same file
+	Play   *Play          // the schedule of that film, if it is not the scene's own
 }
 
 // A NoScene is the reason for which a bug has no scene.
 type NoScene struct {
-	Why  Text   // half a sentence
-	Near string // the ID of a scene with the same mistake; "" if there is none
+	Folder string // in docs/other-locks: that of the lock
+	Why    Text   // half a sentence
+	Near   string // the ID of a scene with the same mistake; "" if there is none
 }
 
 // A Stop is an instant of a film, and what is to be seen there. A test compares the fields below Quote with the film.
@@ -139,40 +140,40 @@ func (b *Bug) setDefaults() {
 
 	b.Ours = b.World
 	b.World.Name, b.World.Lock.Name = b.ID, b.ID
-	if b.Listing == nil {
-		b.Ours.Lock = b.Cure
-	} else { // a lock in the place of the listing keeps what the entry says of the lock
-		ours, cure := &b.Ours.Lock, b.Cure
-		ours.Open, ours.Begin = cure.Open, nil
-		ours.Queue = ours.Queue || cure.Queue
-		ours.NotLocked, ours.Requeues, ours.Timed, ours.Contexts = cure.NotLocked, cure.Requeues, cure.Timed, cure.Contexts
-		if cure.Check != nil {
-			ours.Check = cure.Check
-		}
-		if cure.Ignore != nil {
-			ours.Ignore = cure.Ignore
-		}
+	b.Ours.Lock = b.Cure
+	if b.Listing != nil {
+		b.Ours.Lock = inItsPlace(b.World.Lock, b.Cure)
 	}
 	b.Ours.Lock.Name = b.ID + "-" + b.Cure.Name
 	b.Ours.Name = b.Ours.Lock.Name
 }
 
+// inItsPlace is a listing's lock that works as cure does. What its entry says of it stays, such as what is checked.
+func inItsPlace(lock, cure player.Subject) player.Subject {
+	lock.Open, lock.Begin = cure.Open, nil
+	lock.Queue = lock.Queue || cure.Queue
+	lock.NotLocked, lock.Requeues, lock.Timed, lock.Contexts = cure.NotLocked, cure.Requeues, cure.Timed, cure.Contexts
+	if cure.Check != nil {
+		lock.Check = cure.Check
+	}
+	if cure.Ignore != nil {
+		lock.Ignore = cure.Ignore
+	}
+	return lock
+}
+
 // Find returns the bug with an ID, if it has a scene.
 func Find(id string) (bug Bug, found bool) {
-	for _, b := range WithScene {
-		if b.ID == id {
-			return b, true
-		}
+	if i := slices.IndexFunc(WithScene, func(b Bug) bool { return b.ID == id }); i >= 0 {
+		return WithScene[i], true
 	}
 	return Bug{}, false
 }
 
 // Get returns the bug with an ID, whether it has a scene or not. It panics if there is none.
 func Get(id string) Bug {
-	for _, b := range Bugs {
-		if b.ID == id {
-			return b
-		}
+	if i := slices.IndexFunc(Bugs, func(b Bug) bool { return b.ID == id }); i >= 0 {
+		return Bugs[i]
 	}
 	panic("scenes: no bug " + id + ": write its entry in internal/bugs/scenes/article_" + strings.ToLower(id[:1]) + ".go")
 }
@@ -205,7 +206,7 @@ var fates []byte
 const FateTries = 100
 
 // Fates are, by the ID of a scene, a number for each beginning of its schedule: how many of FateTries random
-// continuations reach the goal, see [explore.Fates]. The key of those of a Level.Route is the ID and a slash.
+// continuations reach the goal, see [explore.Fates]. The key of those of a Level.Route is the ID and a slash: "A8/".
 var Fates = sync.OnceValue(func() map[string][]int { return decode[[]int]("fates.json", fates) })
 
 // Only returns a world that reports no other violations than those of the bug.
@@ -216,7 +217,7 @@ func (b Bug) Only(w player.World) player.World {
 
 // Shows reports whether a trace shows the bug.
 func (b Bug) Shows(tr *player.Trace) bool {
-	if slices.Contains(b.Kinds, player.Outlived) {
+	if slices.Contains(b.Kinds, player.Outlived) { // never a Violation, but always Known
 		return tr.Knows(player.Outlived)
 	}
 	return tr.Violation != nil && slices.Contains(b.Kinds, tr.Violation.Kind) && (b.Like == nil || b.Like(tr))

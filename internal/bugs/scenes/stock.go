@@ -21,7 +21,7 @@ import (
 // lock, and writes it, with one added, when it unlocks. One that was paused in between has computed from an old number.
 type stock struct {
 	fenced bool                                   // it refuses a token that is lower than one it has seen
-	guard  func(l *zklock.Lease) listings.Guarded // makes a holder's guard; nil: holders write without one
+	guard  func(l *zklock.Lease) listings.Guarded // makes a holder's guard, which refuses late writes; nil: there is none
 	gap    func(name string)                      // waits until the explorer lets the caller go on
 
 	mu      sync.Mutex // guards what follows
@@ -29,15 +29,12 @@ type stock struct {
 	highest int        // of these numbers
 }
 
-// lostAddition is what a person who plays the scheduler is to reach.
-var lostAddition = Text("Let two holders add one each to /stock, and make one addition get lost.")
-
 var errStale = errors.New("scenes: the stock has seen a higher token")
 
 // protectedBy returns the subject's lock as one that protects the stock: each holder adds one to it.
 func (s *stock) protectedBy(subject player.Subject) player.Subject {
 	subject.Path = "/stock/lock"
-	subject.Requests, subject.Events = nil, nil // those about the stock come on top
+	subject.Requests, subject.Events = nil, nil // not predicted: the requests for the stock come on top
 	subject.Check = s.lost
 	subject.Begin = func(gap func(name string)) (end func()) {
 		s.mu.Lock()
@@ -69,8 +66,7 @@ func (s *stock) lost() (v player.Violation) {
 	defer s.mu.Unlock()
 	if s.highest < s.written {
 		v.Kind, v.What = player.LostAddition, i18n.Textf(
-			"%d holders have added one each, but the highest number that was written to /stock is %d",
-			s.written, s.highest)
+			"%d holders have added one each, but the highest number that was written to /stock is %d", s.written, s.highest)
 	}
 	return v
 }
@@ -132,7 +128,7 @@ type adder struct {
 	conn       *zk.Conn
 	path       string // of the stock
 	lock       player.Lock
-	writesLate bool // Unlock has a goroutine write, and does not wait for it
+	writesLate bool // as A does in Z1 and Z2: Unlock has a goroutine write, and does not wait for it
 
 	guard  listings.Guarded // of this hold; nil: there is none
 	holds  bool
@@ -179,6 +175,7 @@ func (a *adder) Unlock(ctx context.Context) error {
 		}
 		return a.stock.write(a.conn, a.path, token, number) == nil
 	}
+
 	wrote := !a.writesLate && write()
 	if a.writesLate {
 		go func() {
@@ -217,7 +214,7 @@ func (a *adder) Variables() []film.Variable {
 	return list
 }
 
-// An adderWithToken is an adder whose lock has leases.
+// An adderWithToken is an adder whose lock has leases. The player sees its Token and its Lost.
 type adderWithToken struct {
 	adder
 	player.Leased

@@ -45,15 +45,13 @@ func oneFault(lock player.Subject, f player.Fault) player.World {
 
 // oneFaultAmong is a world of n contenders in which one fault may happen.
 func oneFaultAmong(n int, lock player.Subject, f player.Fault) player.World {
-	w := oneFault(lock, f)
-	w.Contenders = n
-	return w
+	return player.World{Lock: lock, Contenders: n, Kinds: []player.Fault{f}, Faults: 1}
 }
 
 // route splits a list of choices such as "A: request,B: request,A: unlock".
 func route(choices string) []string { return strings.Split(choices, ",") }
 
-const cycles = 4 // of A in repeats
+const cycles = 4 // how many times A locks in repeats
 
 // repeats are scripts by which A locks several times, and B locks once.
 var repeats = [][]player.Op{lockTimes(cycles)}
@@ -69,10 +67,10 @@ func mayFail(lock player.Subject) player.Subject {
 	return lock
 }
 
-// stackChecked returns a lock that must not call Lock within Lock. function is the name of the method on the stacks.
-func stackChecked(lock player.Subject, function string) player.Subject {
+// stackChecked returns a lock that must not call Lock within Lock. method is its name on the stacks.
+func stackChecked(lock player.Subject, method string) player.Subject {
 	lock.Check = func() (v player.Violation) {
-		if calls := strings.Count(bubble.Stacks(), "."+function+"("); calls > 3 { // two contenders that lock have two
+		if calls := strings.Count(bubble.Stacks(), "."+method+"("); calls > 3 { // two contenders that lock have two
 			v.Kind, v.What = player.StackGrows, i18n.Textf("%d calls of Lock are on the stacks of two contenders", calls)
 		}
 		return v
@@ -109,7 +107,7 @@ func comparesLate(tr *player.Trace) bool {
 		case e.Op == "setData":
 			wrote[e.Who] = true
 			if e.Who != owner && !wrote[owner] {
-				return false // the write that comes late is not that of the holder before
+				return false // the late write comes before the owner's, and overwrites nothing
 			}
 		case e.Op == "getData" && e.Path == tr.World.Lock.Path && !e.Watch && e.Who != owner:
 			return wrote[owner] && wrote[e.Who]
