@@ -18,11 +18,11 @@ import (
 // test and with the place where each goroutine of its bubble is. No limit depends on how busy the machine
 // is. A field that is zero has the value that its comment names.
 type Limits struct {
-	Virtual   time.Duration // a day: a goroutine that waits beside a clock, without an end, ends there
-	Processor time.Duration // a minute of this process, divided by its bubbles: a goroutine that spins
-	// Idle is for how long no goroutine of the bubble may be able to run, a minute, and ten times as
-	// long if one waits for the operating system. Virtual time does not pass while a goroutine waits for a
-	// mutex, or for something outside of the bubble.
+	Virtual   time.Duration // default a day: ends a goroutine that waits forever beside a clock
+	Processor time.Duration // default a minute of this process, divided by its bubbles: ends a goroutine that spins
+	// Idle, by default a minute, ends a bubble in which no goroutine can run: one waits for a mutex, or for something
+	// outside of the bubble, and then virtual time does not pass. If one waits for the operating system, the bubble
+	// ends after ten times as long.
 	Idle  time.Duration
 	Doing func() string // if not nil, what the message adds; it may be called at any time
 	None  bool          // another process watches over this one, and ends it
@@ -47,7 +47,7 @@ func (l Limits) Test(t *testing.T, f func(t *testing.T)) {
 	w := &watch{limits: l, name: t.Name(), lastTime: ProcessorTime()}
 	bubbles.Add(1)
 	defer bubbles.Add(-1)
-	w.mu.Lock()
+	w.mu.Lock() // look, which may begin at once, uses next
 	w.next = time.AfterFunc(l.Idle/looks, w.look)
 	w.mu.Unlock()
 	defer w.stop()
@@ -60,7 +60,7 @@ func (l Limits) Test(t *testing.T, f func(t *testing.T)) {
 	})
 }
 
-const looks = 12 // of a watch in the time Limits.Idle
+const looks, forSystem = 12, 10 // the looks of a watch in Limits.Idle; the factor if a goroutine waits for the system
 
 // A watch looks from outside of a bubble at what goes on in it.
 type watch struct {
@@ -92,10 +92,10 @@ func (w *watch) look() {
 	if w.over {
 		return
 	}
-	now := ProcessorTime()
-	stacks := w.goroutines()
+	now, stacks := ProcessorTime(), w.goroutines()
+	hasGoroutines := len(stacks) > 0 // otherwise it has not begun, or has just ended
 	switch {
-	case len(stacks) == 0, slices.ContainsFunc(stacks, canRun): // without goroutines it has not begun, or has just ended
+	case !hasGoroutines || slices.ContainsFunc(stacks, canRun):
 		w.stuck, w.inSystem = 0, 0
 		// A look that comes late, because the machine was suspended, counts as one in time.
 		most := time.Duration(runtime.GOMAXPROCS(0)) * w.limits.Idle / looks
@@ -110,7 +110,7 @@ func (w *watch) look() {
 	switch {
 	case w.used > w.limits.Processor:
 		w.end("has used %v of the processor: a goroutine spins or polls", w.limits.Processor)
-	case w.stuck > looks, w.inSystem > 10*looks:
+	case w.stuck > looks, w.inSystem > forSystem*looks:
 		w.end("does not go on: for %v none of its goroutines could run, and one waits for a mutex, "+
 			"or for something outside of its bubble", time.Duration(max(w.stuck, w.inSystem))*w.limits.Idle/looks)
 	}

@@ -70,7 +70,7 @@ func TestATestThatDoesNotEndFailsWithItsNameAndItsGoroutines(t *testing.T) {
 	for _, h := range hangs {
 		t.Run(h.name, func(t *testing.T) {
 			if os.Getenv(childVariable) != "" {
-				go func() { <-outside }() // is not in the bubble, so its stack must not be printed
+				go func() { <-outside }() // like the test's own goroutines, it is outside of the bubble, and not printed
 				h.limits.Test(t, h.play)
 				return
 			}

@@ -24,16 +24,16 @@ type Way struct {
 // Close of the client are those of net.Pipe. Data sent before Close still arrives; then nc is closed.
 func Through(nc net.Conn, up, down Way) net.Conn {
 	client, far := net.Pipe()
-	go up.carry(nc, far)
-	go down.carry(far, nc)
+	go up.carry(far, nc)
+	go down.carry(nc, far)
 	return client
 }
 
 // onTheWay is how many pieces a line holds before its sender has to wait. The client sends each request as one piece.
 const onTheWay = 4096
 
-// carry sends to dst what it reads from src, and closes dst at its end. If dst fails, the other carrier ends src.
-func (w Way) carry(dst, src net.Conn) {
+// carry sends what it reads, and closes to at its end. If to fails, it reads on until the other carrier closes from.
+func (w Way) carry(from, to net.Conn) {
 	type piece struct {
 		data []byte
 		due  time.Time
@@ -43,7 +43,7 @@ func (w Way) carry(dst, src net.Conn) {
 		defer close(line)
 		buf := make([]byte, 32<<10)
 		for {
-			data, err := w.read(src, buf)
+			data, err := w.read(from, buf)
 			line <- piece{data, time.Now().Add(w.Far)}
 			if err != nil {
 				return
@@ -57,11 +57,11 @@ func (w Way) carry(dst, src net.Conn) {
 			p.data = w.Packet(p.data)
 		}
 		if len(p.data) > 0 && !failed { // to write nothing to a pipe would wait for a reader, too
-			_, err := dst.Write(p.data)
+			_, err := to.Write(p.data)
 			failed = err != nil
 		}
 	}
-	dst.Close()
+	to.Close()
 }
 
 // read reads one packet if Packet is set, else what there is: a four-letter word's answer comes four bytes at a time.
@@ -80,7 +80,7 @@ func (w Way) read(src net.Conn, buf []byte) (data []byte, err error) {
 	return data, err
 }
 
-// A WordAnswers is a connection that answers the word srvr, by which a client asks what a server is, in its place.
+// A WordAnswers is a connection that answers, instead of the server, the word srvr: it asks what a server is.
 type WordAnswers struct {
 	net.Conn
 	Answer func() string

@@ -25,7 +25,8 @@ import (
 
 func TestMain(m *testing.M) { testenv.EmbeddedMain(m) }
 
-// Replay fails for a choice that nobody has, another number of possible choices (a width), and choices after the end.
+// Replay fails for a choice that nobody has, for another width (the number of possible choices), and for choices after
+// the end.
 func TestAScheduleThatIsNotPossibleIsAnError(t *testing.T) {
 	tr := explore.Draw(t, player.World{Lock: steps.Predecessor()}, 1)
 	wrongChoice, wrongWidth, tooLong := *tr, *tr, *tr
@@ -60,8 +61,7 @@ func TestAFileThatIsNotATraceIsAnError(t *testing.T) {
 	require.ErrorIs(t, testenv.Err(player.ReadTrace(file+".not")), fs.ErrNotExist)
 }
 
-// A play does not begin before another one has ended, because both change what belongs to the process. At each choice
-// Go's scheduler runs so many times that the other play would make a choice, too, if it could.
+// A play does not begin before another one has ended, because both change what belongs to the process.
 func TestPlaysRunOneAfterTheOther(t *testing.T) {
 	w := player.World{Name: "alone", Lock: steps.Naive(), Contenders: 2}
 	var mu sync.Mutex
@@ -74,7 +74,7 @@ func TestPlaysRunOneAfterTheOther(t *testing.T) {
 					mu.Lock()
 					chosen = append(chosen, name)
 					mu.Unlock()
-					for range 2000 {
+					for range 2000 { // enough for a choice of the other play
 						runtime.Gosched()
 					}
 					return 0

@@ -24,7 +24,7 @@ func TestBugByItsScene(t *testing.T) {
 
 // Article D says of its first version: 此实现方式还可能存在死锁问题, a holder that crashes or loses its network blocks the whole
 // lock. It does not: its node is ephemeral. The next contender gets the lock when the session has expired, in the
-// article's lock as in ours.
+// article's lock as in ours. A gets the lock with three requests, and B waits after four.
 func TestAHolderThatCrashesBlocksTheLockOnlyUntilItsSessionExpires(t *testing.T) {
 	testenv.Embedded(t, "the explorer brings its own server")
 	scene := scenes.Get("D2") // a bug of the first version

@@ -19,7 +19,7 @@ type play struct {
 	gap  func(name string)
 }
 
-// Begin begins a play, which calls gap when a thread comes to a gap: [Preemptible]. After end, threads that wait exit.
+// Begin begins a play, in which each [Preemptible] calls gap. After end, a thread that waits here exits.
 func Begin(gap func(name string)) (end func()) {
 	p := &play{over: make(chan struct{}), gap: gap}
 	current.Store(p)

@@ -44,7 +44,7 @@ func TestEachScheduleEndsWithItsBug(t *testing.T) {
 // ending returns the violation with which the trace of a scene ends.
 func ending(s scenes.Bug, tr *player.Trace) scenes.Text {
 	if slices.Contains(s.Kinds, player.Outlived) {
-		return player.Outlived.Text() // it is a known fault, which ends no trace
+		return player.Outlived.Text() // it is always a known fault, which ends no schedule
 	}
 	return tr.Violation.Text()
 }
@@ -85,7 +85,7 @@ func findSchedule(t *testing.T, s scenes.Bug) []string {
 	}
 
 	// Explore shortens what it finds, which might turn it into another bug: so schedules are drawn.
-	const mostDraws, enough = 3000, 300
+	const mostDraws, enough = 3000, 300 // until one shows the bug, and if one does
 	var shortest *player.Trace
 	for seed := uint64(0); seed < mostDraws && (shortest == nil || seed < enough); seed++ {
 		tr := explore.Draw(t, s.World, seed)
@@ -162,7 +162,7 @@ func TestEachBugIsDescribed(t *testing.T) {
 	}
 }
 
-// The stock of E1 is shown tokens when it is read, so it refuses a late write also before the next holder's write.
+// A read of E1's stock tells it the reader's token, so it refuses a late write also before the next holder has written.
 func TestTokensAreShownToTheStockWhenItIsRead(t *testing.T) {
 	const schedules = 300
 	result := explore.Explore(t, scenes.Get("E1").Ours, explore.Search{Seed: 2, Limit: schedules})

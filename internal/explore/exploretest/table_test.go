@@ -33,7 +33,7 @@ type row struct {
 	player.World
 	explore.Search
 	play  bool // it is searched now; otherwise the row stays as it is on the page
-	exact bool // its figures must be those of the page; otherwise only its result must
+	exact bool // its figures must be those of the page; of a timed lock, which may play some again, only its result must
 }
 
 // holdTable searches the worlds of the rows, and compares the table between two lines of the page, or writes it.
@@ -73,7 +73,7 @@ func holdTable(t *testing.T, begin, end, head string, rows []row) {
 	require.Len(t, lines, len(found), "the table has other rows")
 }
 
-// lastColumn is the result of a row. A timed lock may need more schedules: what does not repeat is played again.
+// lastColumn is the result of a row.
 func lastColumn(line string) string { return line[strings.LastIndex(line[:len(line)-1], "|"):] }
 
 // resultText says what a search has found, for the last column.
@@ -111,9 +111,9 @@ func TestTableOfThePage(t *testing.T) {
 		add := func(w player.World, isSlow bool, choices string, fault player.Fault) {
 			w.Lock = s
 			columns := fmt.Sprintf("%s | %d | %s | %s", s.Name, w.Number(), choices, fault)
-			endsSoon := !isSlow && (s.Name == "predecessor" || testenv.AtLanding())
+			isDue := !isSlow && (s.Name == "predecessor" || testenv.AtLanding())
 			r := row{columns: columns, World: w, Search: explore.Search{Count: true}, exact: !s.Timed}
-			r.play = *update || endsSoon || testenv.AtLength()
+			r.play = *update || isDue || testenv.AtLength()
 			rows = append(rows, r)
 		}
 		add(player.World{}, quick, "requests", "none")

@@ -20,7 +20,7 @@ type Variable struct {
 	Value string `json:"value"`
 }
 
-// unchanging are fields that say where a lock is, and nothing of its state.
+// unchanging are fields, of our locks and the articles' listings, that say where a lock is, and nothing of its state.
 var unchanging = []string{"path", "lockPath", "rootNode", "businessCode", "lockName", "thread", "stock", "name"}
 
 // modulePath is the beginning of the paths of this module's packages.
@@ -145,7 +145,7 @@ func (r *recorder) noteVariables() {
 		list := Variables(k.Lock)
 		for i := range list {
 			value := &list[i].Value
-			if r.w.Tagged && strings.HasPrefix(*value, "/") {
+			if r.w.Tagged && strings.HasPrefix(*value, "/") { // a path, with the contender's tag: player/tag.go
 				*value, _ = player.Untagged(*value)
 			}
 			*value = r.repeatable(*value)

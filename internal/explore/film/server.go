@@ -32,7 +32,7 @@ func (p *pacer) answersDueLocked(c *pacedClient, request player.Frame) {
 		return
 	}
 	now := p.recorder.now()
-	if request.Due < now {
+	if request.Due < now { // it came when the server was busy
 		p.recorder.film.Packets[request.ID-1].Queued = request.Due
 	}
 
@@ -61,7 +61,7 @@ func (p *pacer) answersDueLocked(c *pacedClient, request player.Frame) {
 // answersDepart lets the server's answers depart. From then on it can carry out the next request.
 func (p *pacer) answersDepart() {
 	p.w.Do(func() {
-		p.w.Unscheduled = true
+		p.w.Unscheduled = true // so that the answers get their instants
 		p.freeAt, p.doneAt = p.reserve(p.recorder.now()+1), never
 	})
 }

@@ -37,7 +37,7 @@ var sourceRoot = func() string {
 	return strings.TrimSuffix(file, "internal/explore/film/where.go")
 }()
 
-// machinery are the folders whose functions call a lock, or are called by one, and are not part of it.
+// machinery are the folders whose functions are on the stack of a contender, and are not a part of its lock.
 var machinery = []string{"internal/explore/", "internal/bugs/java/", "internal/bugs/scenes/", "internal/lab/", "docs/exercises/_generated"}
 
 // stackTexts are buffers for the stacks of all goroutines.
@@ -71,7 +71,7 @@ func (r *recorder) noteWhere() {
 	}
 }
 
-// moved reports whether any goroutine is elsewhere than at the last look: the text of the stacks takes much time.
+// moved reports whether any goroutine is elsewhere than at the last look. The text of the stacks would take longer.
 func (r *recorder) moved() bool {
 	n, ok := runtime.GoroutineProfile(r.stacks)
 	for !ok {
@@ -87,7 +87,7 @@ func (r *recorder) moved() bool {
 }
 
 // lockFrames returns the lines of the lock's source in the text of a stack, from the inside out. The text has two lines
-// for each call: the function, and its file with the number of the line.
+// for each call, such as "main.(*Lock).Lock(0x1, {0x2, 0x3})" and "\t/home/me/lock.go:42 +0x1d".
 func lockFrames(stack []byte) (list []Place) {
 	lines := strings.Split(string(stack), "\n")
 	for i := 1; i+1 < len(lines); i += 2 {

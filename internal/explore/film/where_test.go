@@ -34,8 +34,8 @@ func firstSent(f *film.Film, who string, from, until time.Duration) string {
 }
 
 // A Where says at which lines of the lock a contender is from an instant on: its field At has the innermost line, then
-// those of its callers, as indices of Places. While a request of the contender or its reply is on its way, that line has
-// sent the request; otherwise it waits for an event. A contender that has the lock is at no line of it.
+// those of its callers, as indices of Places. While a request of the contender or its reply is on its way, that line
+// has sent the request; otherwise it waits for an event. A contender that has the lock is at no line of it.
 func TestAFilmSaysWhereEachContenderIs(t *testing.T) {
 	subjects := map[string]player.Subject{"naive": steps.Naive(), "herd": steps.Herd(), "predecessor": steps.Predecessor(),
 		"reentrant": steps.Reentrant(), "timeout": steps.Timeout()}

@@ -5,8 +5,8 @@ import "example.com/zklock/internal/i18n"
 // A Camera makes a film of a schedule while it is played. Its methods are called with the lock of the player held.
 type Camera interface {
 	Action()                             // an action is chosen
-	Answer()                             // replies and events are about to arrive at once
-	Depart()                             // the server may have sent something
+	Answer()                             // replies and events are about to arrive, as a part of the action
+	Depart()                             // the server may have sent something since the last call
 	Settled()                            // all goroutines have got as far as they can
 	Sent(c *Client, p *Frame)            // a request departs
 	Arrived(p *Frame, lost bool)         // a packet arrives, or is lost
@@ -16,7 +16,7 @@ type Camera interface {
 	State(k *Contender, text i18n.Text)  // the state of a contender has changed
 	Noted(k *Contender)                  // the notes of the contender are in the log
 	Lost(k *Contender, noticed bool)     // a holder has lost the lock
-	Violation(v Violation, known string) // known: the name of a Known, or ""
+	Violation(v Violation, known string) // known: the name of the Known that it matches, or ""
 	Note(who string, text i18n.Text)
 }
 

@@ -23,11 +23,11 @@ type Contender struct {
 	GoID         string        // of the goroutine that plays its script
 	UnlockGate   chan struct{} // not nil: the contender waits until the explorer lets it unlock
 	unlocksAgain bool          // at the UnlockGate: it unlocks once more, after an error
-	notes        []Entry       // not in the log yet: takeNotesLocked
-	results      []i18n.Text   // all notes so far
+	notes        []Entry       // that are not in the log yet: takeNotesLocked
+	results      []i18n.Text   // all notes so far, also those in the log
 	violations   []Violation   // not reported yet
 
-	// Of the last call of Lock or TryLock.
+	// Of the last call of Lock or TryLock. A turn is an action of the schedule, by its number.
 	Cancel      context.CancelFunc // of its ctx; nil: the call has returned
 	Ended       bool               // its ctx was ended
 	looksLeft   int                // its ctx ends after this number of looks at it; 0: it does not

@@ -190,7 +190,7 @@ func (w *Player) pauseAll(f Fault) {
 	w.passTime(lasts, mostRequests, nil)
 }
 
-// passTime lets a time pass, but sends mostRequests at most. Meanwhile requests arrive at once, except those of cutOff.
+// passTime lets a time pass, or ends after mostRequests. Meanwhile requests arrive at once, except those of cutOff.
 func (w *Player) passTime(lasts time.Duration, mostRequests int, cutOff *Client) {
 	for deadline := time.Now().Add(lasts); ; {
 		w.Settle()
@@ -208,7 +208,7 @@ func (w *Player) passTime(lasts time.Duration, mostRequests int, cutOff *Client)
 			continue
 		}
 
-		w.ForgetActivity()
+		w.ForgetActivity() // all of it is settled
 		left := time.Until(deadline)
 		if left <= 0 {
 			return

@@ -29,7 +29,7 @@ const (
 	adds                      // a child to a list
 	appends                   // to a list, a child that gets the parent's next number
 	deletes                   // a child from a list
-	finds                     // a child by its name, which an append may have made
+	finds                     // in a list, a node that is read: an append does not say which node it makes
 )
 
 // Dependent reports whether the order of two actions may matter.
@@ -50,11 +50,11 @@ func (f *Footprint) Dependent(b *Footprint) bool {
 // clashes reports whether the order of two accesses to one node, or to one list of children, matters.
 func (x Access) clashes(y Access) bool {
 	switch {
-	case !x.Kids:
+	case !x.Kids: // only reads can be swapped
 		return x.Mode == writes || y.Mode == writes
-	case x.Mode == appends || y.Mode == appends:
+	case x.Mode == appends || y.Mode == appends: // only a delete changes neither its number nor its name
 		return x.Mode != deletes && y.Mode != deletes
-	case x.Mode == reads:
+	case x.Mode == reads: // a list is read before or after a change
 		return y.Mode == adds || y.Mode == deletes
 	}
 	return y.Mode == reads && (x.Mode == adds || x.Mode == deletes)
@@ -77,7 +77,7 @@ func (f *Footprint) addRequest(p Frame) {
 		node(p.Path, reads)
 		list(p.Path, reads)
 	case jute.OpMulti:
-		f.Everything = f.Everything || p.mainOp() != jute.OpCreate
+		f.Everything = f.Everything || p.mainOp() != jute.OpCreate // another multi may change any node
 		// The parent may have another mark now, and its Stat in the answer has the number of children.
 		node(parent, writes)
 		list(parent, appends)

@@ -5,7 +5,7 @@ import "slices"
 // A goroutine that must not go on before the explorer lets it waits at a gate, which is a channel: a contender that is
 // to unlock, a client that is to connect, and a goroutine of the lock in a gap.
 
-// waitAtGate makes a gate, hands it to put, with mu held, and waits until it is opened. If gatesOpen, it returns false.
+// waitAtGate makes a gate, hands it to put, with mu held, and waits until it is opened; false: the schedule is over.
 func (w *Player) waitAtGate(put func(gate chan struct{})) bool {
 	w.mu.Lock()
 	if w.gatesOpen {

@@ -26,7 +26,7 @@ type Entry struct {
 	For   string    `json:"for,omitempty"` // of a request that is carried out in a tagged world: the contender
 }
 
-// Equal reports whether two entries are the same.
+// Equal reports whether two entries are the same, except for For.
 func (e Entry) Equal(f Entry) bool {
 	return e.Point == f.Point && e.At == f.At && e.Who == f.Who && e.Kind == f.Kind && e.Op == f.Op && e.Path == f.Path &&
 		e.Watch == f.Watch && e.Made == f.Made && e.Err == f.Err && e.Text.String() == f.Text.String() && slices.Equal(e.Names, f.Names)

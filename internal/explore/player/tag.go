@@ -36,7 +36,7 @@ func cutRoot(p string) (root, rest string) {
 	return p, ""
 }
 
-// untag takes the tags out of a request, which it encodes again with plain paths, and returns the last of the tags.
+// untag takes the tags out of a request, which it encodes again with plain paths. It returns the tag of its last path.
 func untag(raw []byte) (plain []byte, tag string) {
 	in := jute.NewDecoder(raw[4:]) // without the length
 	var header jute.RequestHeader
@@ -85,11 +85,11 @@ func untagWatches(r *jute.SetWatches2) {
 			(*list)[i], _ = Untagged(p)
 		}
 		slices.Sort(*list)
-		*list = slices.Compact(*list) // the server sends a client one event
+		*list = slices.Compact(*list) // paths that differed in their tags alone: the server sends one event
 	}
 }
 
-// untagMulti takes the tags out of the parts of a multi, which is raw. It returns the last of them.
+// untagMulti takes the tags out of the parts of a multi, which is raw.
 func untagMulti(raw []byte, in *jute.Decoder, out *jute.Encoder) (tag string) {
 	for {
 		var part jute.MultiHeader
@@ -108,8 +108,8 @@ func untagMulti(raw []byte, in *jute.Decoder, out *jute.Encoder) (tag string) {
 		case jute.OpSetData:
 			in.Buffer()
 		}
-		in.Int32() // the flags or the version
-		out.Raw(rest[:len(rest)-in.Len()])
+		in.Int32()                         // the flags or the version
+		out.Raw(rest[:len(rest)-in.Len()]) // without the parts after it
 	}
 }
 
@@ -132,7 +132,7 @@ func (p *Frame) retag() {
 	})
 }
 
-// eventForEach returns an event for each contender of a client. The client library drops those that nobody waits for.
+// eventForEach returns the event for the path of each contender. The client library drops one that nobody waits for.
 func (p *Frame) eventForEach(contenders []*Contender) []byte {
 	in := jute.NewDecoder(p.raw[4:])
 	var header jute.ReplyHeader

@@ -50,7 +50,7 @@ func KindsBut(asked ...Kind) []Kind {
 // A Violation is something that a lock must not do.
 type Violation struct {
 	Kind Kind      `json:"kind"`
-	Who  string    `json:"who,omitempty"`
+	Who  string    `json:"who,omitempty"` // a contender or a client; "": several, or none
 	What i18n.Text `json:"what"`
 }
 
@@ -69,7 +69,7 @@ func (w *Player) reportLocked(kind Kind, who, format string, args ...any) {
 
 // ViolateLocked notes a violation. The first one ends the schedule, also if the lock is known for it.
 func (w *Player) ViolateLocked(v Violation) {
-	if w.gatesOpen || slices.Contains(w.Lock.Ignore, v.Kind) {
+	if over := w.gatesOpen; over || slices.Contains(w.Lock.Ignore, v.Kind) {
 		return
 	}
 	run := w.Run
@@ -92,7 +92,7 @@ func (w *Player) ViolateLocked(v Violation) {
 
 // knownLocked notes a violation that the lock is known for, under the name of its Known.
 func (w *Player) knownLocked(name i18n.Text, v Violation) {
-	w.Camera.Violation(v, name.String())
+	w.Camera.Violation(v, name.String()) // the film has it once, also if ViolateLocked has called this
 	if !slices.Contains(w.Run.Known, name) {
 		w.Run.Known = append(w.Run.Known, name)
 		w.NoteLocked(v.Who, i18n.Textf("known: %s", v.Text()))
