@@ -75,7 +75,7 @@ func (c *conn) resolveACL(acl []jute.ACL) ([]jute.ACL, bool) {
 	return out, len(out) > 0
 }
 
-// may reports whether c has any of the permissions under acl.
+// may reports whether acl gives c any of the permissions perms.
 func (c *conn) may(perms int32, acl []jute.ACL) bool {
 	for _, a := range acl {
 		if a.Perms&perms == 0 {
@@ -88,8 +88,8 @@ func (c *conn) may(perms int32, acl []jute.ACL) bool {
 			if own.scheme != a.Scheme {
 				continue
 			}
-			address, _ := netip.ParseAddr(own.id)
-			if own.id == a.ID || a.Scheme == "ip" && parseNetwork(a.ID).Contains(address) {
+			address, _ := netip.ParseAddr(own.id) // of a digest not valid, and so in no network
+			if own.id == a.ID || parseNetwork(a.ID).Contains(address) {
 				return true
 			}
 		}

@@ -31,9 +31,9 @@ func playScripts(t *testing.T, name string, options ...zkserver.Option) {
 		t.Run(strings.TrimPrefix(title, "= "), func(t *testing.T) {
 			var steps []step
 			for text := range strings.Lines(script) {
-				client := text[0] - '0' // of a line without a step, a large number: the difference wraps
-				if client < clients {
-					steps = append(steps, step{client: int(client), text: strings.TrimSpace(text[2:])})
+				client := int(text[0]) - '0' // a step begins with the number of its client
+				if client >= 0 && client < clients {
+					steps = append(steps, step{client: client, text: strings.TrimSpace(text[2:])})
 				}
 			}
 			got := answered(script, play(t, tg, newRoot(), steps))
@@ -49,15 +49,15 @@ func playScripts(t *testing.T, name string, options ...zkserver.Option) {
 	}
 }
 
-// answered puts what was received, each request with its answers, into a script in place of the answers there.
+// answered puts what was received into a script, in place of the answers there: the lines that begin with a blank.
 func answered(script string, received []string) string {
 	var out []string
 	for text := range strings.Lines(script) {
 		switch text[0] {
-		case '=', '#':
+		case '=', '#': // the title, or a comment
 			out = append(out, strings.TrimSpace(text))
 		case ' ', '\n': // an answer
-		default:
+		default: // a step, such as "0 create ~/a"
 			n := 1
 			for n < len(received) && received[n][0] == ' ' {
 				n++
@@ -144,9 +144,9 @@ func TestMalformedBodiesAreMarshallingErrors(t *testing.T) {
 		jute.OpSetData, jute.OpGetACL, jute.OpSetACL, jute.OpGetChildren, jute.OpGetChildren2,
 		jute.OpMulti, jute.OpSetWatches, jute.OpSetWatches2, jute.OpAddWatch, jute.OpSync,
 		jute.OpGetAllChildrenNumber, jute.OpGetEphemerals} {
-		// An empty body, a path that is cut off, and lengths that are negative or huge.
-		for _, body := range []raw{{}, {0, 0, 0, 9, '/'}, {0xff, 0xff, 0xff, 0xf0}, {0x7f, 0xff, 0xff, 0xff}} {
-			require.Equal(t, jute.ErrMarshalling, c.code(op, body), "%v % x", op, body)
+		for what, body := range map[string]raw{"nothing": {}, "a path that is cut off": {0, 0, 0, 9, '/'},
+			"a negative length": {0xff, 0xff, 0xff, 0xf0}, "a huge length": {0x7f, 0xff, 0xff, 0xff}} {
+			require.Equal(t, jute.ErrMarshalling, c.code(op, body), "%v with %s", op, what)
 		}
 	}
 

@@ -19,8 +19,8 @@ const maxBacklog = 1 << 20
 // Fewer cost more system calls; more no longer fit in the processor's caches.
 const sendAt = 64 << 10
 
-// A conn is one client connection: a reader goroutine that carries out its requests in order and
-// sends their replies, and a writer goroutine that sends what other goroutines put into out.
+// A conn is one client connection: a reader goroutine that carries out its requests in order and sends their replies,
+// and a writer goroutine that sends what other goroutines put into out. Both send by flush, one at a time.
 type conn struct {
 	s      *Server
 	net    net.Conn
@@ -35,7 +35,7 @@ type conn struct {
 	identities []identity
 	out        jute.Encoder // frames that wait to be sent
 	spare      []byte       // memory for the next out
-	writing    bool         // one of the two goroutines is sending
+	writing    bool         // one of the two goroutines is in flush
 	gates      []gate       // where sending stops, in order
 	ending     bool         // to be closed once out is sent
 	dead       bool
@@ -241,7 +241,7 @@ func (c *conn) read() {
 		return
 	}
 	var frame []byte
-	busy := false // whether Server.busy counts this connection
+	busy := false // whether Server.busy counts this connection; nextNumber needs to know when it counts none
 	endBusy := func() {
 		if busy && c.s.busy.Add(-1) == 0 {
 			c.s.lulls.Add(1)
@@ -334,7 +334,8 @@ func (c *conn) handshake(r *bufio.Reader) bool {
 	if d.Err() != nil {
 		return false
 	}
-	f, ok := c.meetFault(Request{Session: req.SessionID, Op: jute.OpConnect})
+
+	f, ok := c.meetFault(Request{Session: req.SessionID, Op: jute.OpConnect}) // a fault of a test may hold or lose it
 	if !ok {
 		return false
 	}
@@ -351,7 +352,8 @@ func (c *conn) handshake(r *bufio.Reader) bool {
 		return false // a client that has seen more than this server has must try another one
 	}
 	resp := jute.ConnectResponse{Password: make([]byte, 16), HasReadOnly: req.HasReadOnly}
-	_, refused := f.errorInstead()
+
+	_, refused := f.errorInstead() // by Server.Fail
 	attached := !refused && s.attachLocked(c, &req)
 	if attached {
 		resp.TimeoutMs = int32(c.session.timeout / time.Millisecond)

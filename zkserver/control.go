@@ -72,7 +72,7 @@ func (s *Server) SetSequence(path string, next int32) bool {
 	defer s.mu.Unlock()
 	n := s.nodes[path]
 	if n != nil {
-		n.creates, n.wrappedIn = next, -1 // -1 is never the number of lulls, so nextNumber returns creates
+		n.creates, n.wrappedIn = next, -1 // no lull has that number, so nextNumber returns creates
 	}
 	return n != nil
 }

@@ -29,9 +29,9 @@ import (
 // -rapid.checks says how many sequences. Where there is no real server, two embedded ones must agree.
 func TestDifferential(t *testing.T) {
 	var options []zkserver.Option
-	if !testenv.Elsewhere() {
+	if !testenv.Elsewhere() { // two embedded servers
 		options = append(needsExtended(t), noExpiry)
-	} else if os.Getenv("ZK_EXTENDED") != "" {
+	} else if os.Getenv("ZK_EXTENDED") != "" { // the real one has TTL nodes and all words: so has the embedded one
 		options = needsExtended(t)
 	}
 	one, other := &target{T: t, srv: zkserver.Run(t, options...)}, newTarget(t, options...)
@@ -162,6 +162,7 @@ func (p *player) recordWord(word string) {
 	p.say("  %s | %s", strings.Join(slices.Compact(ofClients), " | "), strings.Join(lines, " | "))
 }
 
+// playStep plays a step such as "getData ~/a watch", "reconnect setWatches ago 1 data ~/a" or "word srvr".
 func (p *player) playStep(st step, root string) {
 	c := p.conns[st.client]
 	if word, ok := strings.CutPrefix(st.text, "word "); ok {
@@ -214,7 +215,7 @@ func (p *player) request(c *wire, op jute.Op, body encoder) jute.Code {
 		return 0
 	}
 	text := cmp.Or(codeNames[h.Err], fmt.Sprint("code ", int32(h.Err)))
-	switch { // the zxid of a read depends on what others write to the real server
+	switch { // the zxid of a read is not compared: it depends on what others write to the real server
 	case isWrite(op):
 		p.writes = append(p.writes, h.Zxid)
 		text += " " + mark(h.Zxid)
@@ -295,10 +296,11 @@ func (p *player) resultsText(d *jute.Decoder) (text string) {
 	for {
 		var h jute.MultiHeader
 		h.Decode(d)
+		malformed := d.Err() != nil || h.Done || h.Op != jute.OpError && h.Err != jute.OK
 		switch {
 		case h == jute.EndOfMulti:
 			return text
-		case d.Err() != nil, h.Done, h.Op != jute.OpError && h.Err != jute.OK:
+		case malformed:
 			return text + fmt.Sprintf(" %+v", h)
 		}
 		text += fmt.Sprintf(" [%v", h.Op)
@@ -475,6 +477,7 @@ func drawText(t *rapid.T) string {
 		return "word " + among(t, "word", "srvr", "stat", "cons", "mntr", "isro", "envi", "conf", "ruok")
 	}
 
+	// The kinds 43 and 44 set watches again.
 	lists := []string{"data", "exist", "child"}
 	op := among(t, "op", "setWatches", "setWatches2")
 	if op == "setWatches2" {

@@ -23,8 +23,8 @@
 //	…
 //	<-lost.Hit() // the node has been made, and its client does not know
 //
-// The package imports the standard library and one package of this module that does
-// the same; go-zookeeper is used by the tests alone.
+// The package imports the standard library and one package of this module, which itself imports the
+// standard library alone; go-zookeeper is used by the tests alone.
 //
 // # How it differs from a real server
 //
@@ -34,22 +34,22 @@
 //     gone when the server closes.
 //   - One server, no ensemble: every read is as fresh as every write, and sync has nothing to wait for.
 //   - Not served, and answered with -6 and a closed connection: check, createSession, deleteContainer, multiRead,
-//     reconfig, sasl. A check has its place in a multi; a real server answers one outside only if it fails, and one
-//     that succeeds uses up a zxid and gets no reply.
+//     reconfig, sasl.
+//   - A check has its place in a multi. One outside of a multi, a real server answers only if it fails; one that
+//     succeeds uses up a zxid and gets no reply.
 //   - A setWatches or setWatches2 with a null list does nothing and is answered with -5, by both; the real server first
 //     carries out the lists before it.
 //   - The numbers of sequential nodes end at 2³¹-1, on both. After that, creates that are under way together get
-//     negative numbers, and other creates get 2³¹-1 again. Here they are together if the server had a request to answer
-//     all the time between them; on a real server, which waits for its disk, more creates are together.
+//     negative numbers, and other creates get 2³¹-1 again. On a real server, which waits for its disk, more creates are
+//     together.
 //   - No quotas, no read-only mode, no TLS, no limit of connections per address. TTL nodes are refused, as by a real
 //     server, without [WithTTL].
 //   - ACL schemes: world, auth, digest, ip (in canonical form). No super user, no x509.
 //   - Four-letter words have the lines of a real server, but their values are zero or empty where this server has
 //     nothing to tell; mntr has no lines per namespace. Never on the whitelist: crst, dirs, dump, gtmk, hash, lead,
 //     srst, stmk, wchc, wchp, wchs.
-//   - Two orders are arbitrary on a real server: that of the names in a list of children, and that of the events when a
-//     session ends and several ephemeral nodes go with it. This server lists children in a random order, and deletes
-//     the nodes of a session by path.
+//   - The names in a list of children are in an arbitrary order on a real server, and in a random one here.
+//   - When a session ends, a real server deletes its ephemeral nodes in an arbitrary order, and this one by path.
 //   - A createTTL without a time to live makes a persistent node; it stops a real server.
 //   - The server touches a session when it reads a packet of it. A packet that is held back by a test does not touch
 //     it.

@@ -109,9 +109,10 @@ func (f *Fault) Every() *Fault {
 }
 
 // Hit delivers the request that met the fault, once: for HoldReply and LoseReply after it has been carried out, else
-// before. With Every it delivers each request that met the fault, in order, however late it is received: also after
-// Release. The channel is always the same one and is never closed. It has room for one request, so its length is 0
-// or 1. After Close of the server, each call of Hit puts one more of those that are left into the channel.
+// before. With Every it delivers each request that met the fault, in order, and also after Release.
+//
+// The channel is always the same one and is never closed. It has room for one request, so its length is 0 or 1. After
+// Close of the server, each call of Hit puts one more of the requests that are left into the channel.
 func (f *Fault) Hit() <-chan Request {
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
@@ -128,11 +129,10 @@ func (f *Fault) Release() {
 	defer f.s.mu.Unlock()
 	f.s.faults = slices.DeleteFunc(f.s.faults, func(other *Fault) bool { return other == f })
 	for c := range f.s.conns {
-		if n := len(c.gates); n > 0 {
-			c.gates = slices.DeleteFunc(c.gates, func(g gate) bool { return g.fault == f })
-			if len(c.gates) < n {
-				signal(c.wake)
-			}
+		n := len(c.gates)
+		c.gates = slices.DeleteFunc(c.gates, func(g gate) bool { return g.fault == f })
+		if len(c.gates) < n {
+			signal(c.wake)
 		}
 	}
 }
@@ -158,10 +158,11 @@ func (c *conn) firstFault(req Request) *Fault {
 	s.mu.Lock()
 	none := len(s.faults) == 0
 	s.mu.Unlock()
-	if none {
+	if none { // then requests of several connections do not wait for each other
 		return nil
 	}
-	s.conditionsMu.Lock()
+
+	s.conditionsMu.Lock() // conditions are called one at a time
 	defer s.conditionsMu.Unlock()
 	s.mu.Lock()
 	faults := slices.Clone(s.faults)
@@ -211,7 +212,8 @@ func (f *Fault) meet(c *conn, req Request) bool {
 	case holdRequest:
 		signal(c.wake) // the replies before it are not held
 	}
-	if f.kind != holdReply && f.kind != loseReply { // for these two applyReplyFaultLocked does it
+	metByReply := f.kind == holdReply || f.kind == loseReply
+	if !metByReply { // else applyReplyFaultLocked delivers it
 		f.deliverLocked(req)
 	}
 	return true
@@ -223,24 +225,22 @@ func (f *Fault) deliverLocked(req Request) {
 	f.offerLocked()
 }
 
-// offerLocked puts into hit what fits. If Hit has been called, the goroutine feed sends
-// the rest: it ends when all has been received, or with the server.
+// offerLocked puts into hit what fits. If Hit has been called, the goroutine feed sends the rest.
 func (f *Fault) offerLocked() {
-	for !f.feeding && len(f.undelivered) > 0 {
-		select {
-		case f.hit <- f.undelivered[0]:
-			f.undelivered = f.undelivered[1:]
-			continue
-		default:
-		}
-		if !f.hitCalled || f.s.closed {
-			return
-		}
+	if f.feeding {
+		return
+	}
+	for len(f.undelivered) > 0 && len(f.hit) < cap(f.hit) {
+		f.hit <- f.undelivered[0] // does not block: without the goroutine nothing else sends
+		f.undelivered = f.undelivered[1:]
+	}
+	if len(f.undelivered) > 0 && f.hitCalled && !f.s.closed {
 		f.feeding = true
 		f.s.wg.Go(f.feed)
 	}
 }
 
+// feed sends what is undelivered. It ends when all has been received, or with the server.
 func (f *Fault) feed() {
 	f.s.mu.Lock()
 	defer f.s.mu.Unlock()
@@ -289,7 +289,7 @@ func (f *Fault) errorInstead() (code jute.Code, instead bool) {
 	return f.code, true
 }
 
-// applyReplyFaultLocked holds or loses the reply that begins at mark in out. f may be nil.
+// applyReplyFaultLocked holds or loses the reply that begins at mark in c.out, the frames to be sent. f may be nil.
 func (c *conn) applyReplyFaultLocked(f *Fault, mark int) {
 	if f == nil {
 		return

@@ -46,7 +46,7 @@ func TestRunReportsAFaultThatNoRequestHasMet(t *testing.T) {
 		srv.Hold(zkserver.On(zkserver.OpExists, "/met")).Release()
 		srv.Fail(zkserver.CodeNoNode, zkserver.On(zkserver.OpExists, "/"))
 		srv.Fail(zkserver.CodeNoNode, zkserver.On(zkserver.OpGetChildren, "/")).Every() // it was met, so it need not be released
-		lose := srv.LoseReply                                                           // a method value has a wrapper, which does not count as the caller
+		lose := srv.LoseReply                                                           // called through it, the method has another caller on the stack
 		_, _, line, _ := runtime.Caller(0)
 		lose(never) // on the line after that
 		require.Equal(tg, jute.ErrNoNode, c.watch(jute.OpExists, "/"))
@@ -139,19 +139,16 @@ func TestAFaultForEveryRequestGoesOnUntilRelease(t *testing.T) {
 		for i, c := range []*wire{c, other} {
 			go func() { got <- c.delete(fmt.Sprintf("%s/%c", tg.root, 'x'+i)) }()
 		}
-		for range 2 {
-			<-held.Hit()
-		}
+		<-held.Hit()
+		<-held.Hit()
 		require.Empty(tg, got)
 		held.Release()
-		for range 2 {
-			require.Equal(tg, jute.OK, <-got)
-		}
+		require.Equal(tg, jute.OK, <-got)
+		require.Equal(tg, jute.OK, <-got)
 	})
 }
 
-// No hit of a fault is left out for a receiver that keeps the channel or asks again, begins before or after, or is
-// slow.
+// No hit of a fault is left out, whenever and however its receiver asks.
 func TestNoHitIsLeftOutHoweverSlowTheReceiver(t *testing.T) {
 	const requests = 20
 	check := func(t *testing.T) {
@@ -167,11 +164,12 @@ func TestNoHitIsLeftOutHoweverSlowTheReceiver(t *testing.T) {
 			}
 			f.Release()
 		}
-		feeders := func() int {
+		feeders := func() int { // goroutines that send to the channels of Hit
 			stacks := make([]byte, 1<<20)
 			return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "zkserver.(*Fault).feed(")
 		}
 
+		// A slow receiver, which has the channel before the requests come, and keeps it.
 		early := refuse()
 		kept := early.Hit()
 		meet(early)
@@ -180,6 +178,7 @@ func TestNoHitIsLeftOutHoweverSlowTheReceiver(t *testing.T) {
 			require.Equal(t, fmt.Sprint("/", i), (<-kept).Path)
 		}
 
+		// One that asks for the channel each time, after all requests.
 		late := refuse()
 		meet(late)
 		require.Zero(t, feeders(), "nobody has asked")
@@ -189,6 +188,7 @@ func TestNoHitIsLeftOutHoweverSlowTheReceiver(t *testing.T) {
 		require.Empty(t, kept)
 		require.Empty(t, late.Hit())
 
+		// One that goes on asking when the server has been closed.
 		closed := refuse()
 		meet(closed)
 		require.Equal(t, "/0", (<-closed.Hit()).Path)

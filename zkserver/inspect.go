@@ -119,7 +119,7 @@ func (s *Server) Watches() []Watch {
 	for c := range s.conns {
 		out = append(out, c.watchesLocked()...)
 	}
-	slices.SortStableFunc(out, func(a, b Watch) int {
+	slices.SortStableFunc(out, func(a, b Watch) int { // watchesLocked has those of the node first
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Session, b.Session))
 	})
 	return out
@@ -139,7 +139,8 @@ func (c *conn) watchesLocked() (out []Watch) {
 	for _, w := range []*watchTable{c.s.dataWatches, c.s.childWatches} {
 		for path := range w.paths[c] {
 			mode := w.conns[path][c]
-			out = append(out, Watch{path, w == c.s.childWatches, c.session.id, mode != oneShot, mode == recursive})
+			out = append(out, Watch{Path: path, Children: w == c.s.childWatches, Session: c.session.id,
+				Persistent: mode != oneShot, Recursive: mode == recursive})
 		}
 	}
 	return out

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -191,8 +192,7 @@ func (c *conn) hangUp() bool {
 			}
 		})
 		_, err := io.Copy(io.Discard, line)
-		var late net.Error
-		return !errors.As(err, &late) || !late.Timeout()
+		return !errors.Is(err, os.ErrDeadlineExceeded) // it ends earlier if the client closes its end
 	}
 	return false
 }
@@ -220,7 +220,7 @@ func (s *Server) startAgain(prepareLocked func(), addrs ...string) (seen bool) {
 	s.mu.Unlock()
 	seen = true
 	for _, seenByClient := range broken {
-		seen = <-seenByClient && seen
+		seen = <-seenByClient && seen // receives from each, also after a false
 	}
 
 	s.mu.Lock()

@@ -8,35 +8,34 @@ type Op = jute.Op
 
 // The requests that clients send. OpConnect is the handshake, which has no number on the wire, and no path.
 const (
-	AnyOp             Op = 0 // for On: every request
-	OpConnect            = jute.OpConnect
-	OpCloseSession       = jute.OpCloseSession
-	OpCreate             = jute.OpCreate
-	OpDelete             = jute.OpDelete
-	OpExists             = jute.OpExists
-	OpGetData            = jute.OpGetData
-	OpSetData            = jute.OpSetData
-	OpGetACL             = jute.OpGetACL
-	OpSetACL             = jute.OpSetACL
-	OpGetChildren        = jute.OpGetChildren
-	OpSync               = jute.OpSync
-	OpPing               = jute.OpPing
-	OpGetChildren2       = jute.OpGetChildren2
-	OpCheck              = jute.OpCheck // in a multi
-	OpMulti              = jute.OpMulti
-	OpCreate2            = jute.OpCreate2
-	OpCheckWatches       = jute.OpCheckWatches
-	OpRemoveWatches      = jute.OpRemoveWatches
-	OpCreateContainer    = jute.OpCreateContainer
-	OpCreateTTL          = jute.OpCreateTTL
-	OpAuth               = jute.OpAuth
-	OpSetWatches         = jute.OpSetWatches
-
-	OpGetEphemerals        = jute.OpGetEphemerals
-	OpGetAllChildrenNumber = jute.OpGetAllChildrenNumber
-	OpSetWatches2          = jute.OpSetWatches2
-	OpAddWatch             = jute.OpAddWatch
-	OpWhoAmI               = jute.OpWhoAmI
+	AnyOp                  Op = 0 // for the condition On: every request
+	OpConnect                 = jute.OpConnect
+	OpCloseSession            = jute.OpCloseSession
+	OpCreate                  = jute.OpCreate
+	OpDelete                  = jute.OpDelete
+	OpExists                  = jute.OpExists
+	OpGetData                 = jute.OpGetData
+	OpSetData                 = jute.OpSetData
+	OpGetACL                  = jute.OpGetACL
+	OpSetACL                  = jute.OpSetACL
+	OpGetChildren             = jute.OpGetChildren
+	OpSync                    = jute.OpSync
+	OpPing                    = jute.OpPing
+	OpGetChildren2            = jute.OpGetChildren2
+	OpCheck                   = jute.OpCheck // in a multi
+	OpMulti                   = jute.OpMulti
+	OpCreate2                 = jute.OpCreate2
+	OpCheckWatches            = jute.OpCheckWatches
+	OpRemoveWatches           = jute.OpRemoveWatches
+	OpCreateContainer         = jute.OpCreateContainer
+	OpCreateTTL               = jute.OpCreateTTL
+	OpAuth                    = jute.OpAuth
+	OpSetWatches              = jute.OpSetWatches
+	OpGetEphemerals           = jute.OpGetEphemerals
+	OpGetAllChildrenNumber    = jute.OpGetAllChildrenNumber
+	OpSetWatches2             = jute.OpSetWatches2
+	OpAddWatch                = jute.OpAddWatch
+	OpWhoAmI                  = jute.OpWhoAmI
 )
 
 // A Code is the outcome of a request on the wire: 0, or why not. A client makes an error of it:

@@ -20,7 +20,7 @@ func (c *conn) handle(frame []byte) bool {
 	} else if h.Op == jute.OpMulti {
 		req.First, req.Path = jute.FirstOfMulti(jute.NewDecoder(frame[8:]))
 	}
-	f, ok := c.meetFault(req) // f is nil if the request meets no fault; its methods below allow that
+	f, ok := c.meetFault(req) // of fault.go: nil if the request meets none, which its methods allow
 	if !ok {
 		return false
 	}
@@ -58,7 +58,7 @@ func (c *conn) handle(frame []byte) bool {
 	}
 	mark := c.out.Len()
 	c.sendReplyLocked(reply, s.body.Bytes())
-	c.applyReplyFaultLocked(f, mark)
+	c.applyReplyFaultLocked(f, mark) // a fault may hold the reply back, or drop it
 	if kind.ends != nil && kind.ends(reply.Err) {
 		c.endLocked()
 	}
@@ -303,14 +303,13 @@ func (c *conn) executeRead(op jute.Op, d *jute.Decoder, body *jute.Encoder) jute
 		return jute.ErrNoAuth
 	}
 
-	switch op {
-	case jute.OpGetData:
+	if op == jute.OpGetData {
 		if r.Watch {
 			s.dataWatches.add(r.Path, c, oneShot)
 		}
 		body.Buffer(n.data)
 		stat.Encode(body)
-	default:
+	} else {
 		if r.Watch {
 			s.childWatches.add(r.Path, c, oneShot)
 		}
@@ -391,8 +390,8 @@ type multiPart struct {
 	lacksTTL bool // its flags ask for a time to live, and its kind cannot carry one
 }
 
-// decodeMulti reads the body of a multi. It returns false if it is malformed. An error in the body of a part stays in
-// d, and the loop sees it when it reads the next header.
+// decodeMulti reads the body of a multi. It returns false if it is malformed. A part that is malformed is seen at the
+// next header, because d keeps its first error.
 func decodeMulti(d *jute.Decoder) (parts []multiPart, ok bool) {
 	for {
 		var h jute.MultiHeader

@@ -12,8 +12,10 @@ import (
 
 // A step is one thing that one of the clients does, as a script and a failing sequence have it: the client's number, a
 // request, its path, and its arguments, each with its name before it. A word with blanks or unprintable characters is
-// quoted as in Go; ~ is the node that a script works on. Three lines are not requests of ZooKeeper:
+// quoted as in Go; ~ is the node that a script works on. Some lines have a form of their own:
 //
+//	multi [REQUEST] [REQUEST] …
+//	word WORD                a four-letter word, on a connection of its own
 //	reconnect setWatches …   on a new connection, the session's watches are set again
 //	wrongPassword            another client asks for the session, and does not know its password
 //	raw REQUEST HEX          a body byte by byte
@@ -101,10 +103,10 @@ func aclText(acl []jute.ACL) string {
 	return strings.Join(entries, ",")
 }
 
-// parse returns the request that a text stands for, on the nodes below root. writes are the
-// zxids of all writes so far, from the last of which "ago" of a setWatches counts back.
+// parse returns the request that a text stands for, on the nodes below root. writes are the zxids of all writes so far:
+// in a setWatches, "ago N" says that the client has seen all but the last N of them.
 func parse(text, root string, writes []int64) (jute.Op, encoder) {
-	words := append(split(text), "", "", "")
+	words := append(split(text), "", "", "") // so that words[1] and words[2] are there
 	op, path := opsByName[words[0]], words[1]
 	if rest, ok := strings.CutPrefix(path, "~"); ok {
 		path = root + rest
@@ -178,7 +180,7 @@ func parse(text, root string, writes []int64) (jute.Op, encoder) {
 	if op == 0 {
 		panic("no such request: " + text)
 	}
-	return op, raw{}
+	return op, raw{} // closeSession and whoAmI have no body
 }
 
 type multi []operation // the body of a multi request

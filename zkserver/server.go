@@ -120,8 +120,8 @@ func New(options ...Option) *Server {
 	}
 	// As on a real server, an id is made of the server's own id (1, in the highest byte), 40 bits of the time and a
 	// counter of 16 bits: no earlier server has given the same.
-	s.lastSession = 1<<56 | int64(uint64(s.start.UnixMilli())<<24>>8)
-	s.resetLocked() // no other goroutine has the server yet
+	s.lastSession = 1<<56 | int64(uint64(s.start.UnixMilli())<<24>>8) // the upper bits of the time are shifted out
+	s.resetLocked()                                                   // no other goroutine has the server yet
 	s.wg.Go(s.clock)
 	return s
 }

@@ -28,12 +28,13 @@ func (s *Server) touchLocked(ss *session) {
 
 // attachLocked gives c the session that its handshake asks for: a new one, or an old one. It returns false if c gets none.
 func (s *Server) attachLocked(c *conn, req *jute.ConnectRequest) (ok bool) {
-	timeout := min(max(time.Duration(req.TimeoutMs)*time.Millisecond, 2*s.tick), 20*s.tick)
+	shortest, longest := 2*s.tick, 20*s.tick // as on the real server
+	timeout := min(max(time.Duration(req.TimeoutMs)*time.Millisecond, shortest), longest)
 	ss := s.sessions[req.SessionID]
 	switch {
 	case req.SessionID == 0:
 		s.lastSession++
-		s.zxid++
+		s.zxid++ // to begin a session is a transaction
 		ss = &session{id: s.lastSession, password: make([]byte, 16), ephemerals: make(map[string]struct{})}
 		rand.Read(ss.password)
 		s.sessions[ss.id] = ss

@@ -18,8 +18,8 @@ type node struct {
 	ctime, mtime        int64 // in ms since 1970
 	version, aversion   int32 // the numbers of changes of its data and of its ACL
 	creates             int32 // children ever made: the number of the next sequential child, up to the largest
-	wrapped             int32 // behind the largest: the number of the next one, for creates that are under way together
-	wrappedIn           int64 // Server.lulls when wrapped was set: wrapped is valid until that changes
+	wrapped             int32 // the number of the next one behind the largest: see nextNumber
+	wrappedIn           int64 // Server.lulls when wrapped was set
 	owner               int64 // session of an ephemeral node, else 0
 	container           bool
 	ttl                 int64               // of a node with a time to live, in ms, else 0
@@ -140,7 +140,7 @@ func hasTTL(flags int32) bool { return flags == jute.FlagTTL || flags == jute.Fl
 // timeToLive returns that of the node that r asks for, in milliseconds; 0 if it has none.
 func (s *Server) timeToLive(op jute.Op, r *jute.CreateTTLRequest) (ttl int64, code jute.Code) {
 	switch {
-	case r.Flags < jute.FlagPersistent || r.Flags > jute.FlagSequentialTTL:
+	case r.Flags < jute.FlagPersistent || r.Flags > jute.FlagSequentialTTL: // there are no such flags
 		return 0, jute.ErrBadArguments
 	case !hasTTL(r.Flags) && op == jute.OpCreateTTL && r.TTL >= 0: // the flags do not ask for it
 		return 0, jute.ErrBadArguments
@@ -148,7 +148,7 @@ func (s *Server) timeToLive(op jute.Op, r *jute.CreateTTLRequest) (ttl int64, co
 		return 0, jute.OK
 	case !s.withTTL:
 		return 0, jute.ErrUnimplemented
-	case op != jute.OpCreateTTL || r.TTL <= 0 || r.TTL > longestTTL:
+	case op != jute.OpCreateTTL || r.TTL <= 0 || r.TTL > longestTTL: // the request has no valid time
 		return 0, jute.ErrBadArguments
 	}
 	return r.TTL, jute.OK
@@ -202,13 +202,13 @@ func (t *txn) create(c *conn, op jute.Op, r *jute.CreateTTLRequest) (path string
 		n.owner = c.session.id
 	}
 	parentPath, _ = split(path) // "/" where it was ""
-	before := *parent
+	saved := *parent
 	t.undo = append(t.undo, func() {
 		t.s.unlink(path)
-		parent.creates, parent.wrapped, parent.wrappedIn, parent.pzxid = before.creates, before.wrapped, before.wrappedIn, before.pzxid
+		parent.creates, parent.wrapped, parent.wrappedIn, parent.pzxid = saved.creates, saved.wrapped, saved.wrappedIn, saved.pzxid
 	})
 	t.s.link(path, n)
-	t.s.countChild(parent, number, before.pzxid)
+	t.s.countChild(parent, number, saved.pzxid)
 	t.events = append(t.events, func() {
 		t.s.dataWatches.fire(path, jute.EventCreated, n.acl, nil)
 		t.s.childWatches.fire(parentPath, jute.EventChildrenChanged, parent.acl, nil)
@@ -216,7 +216,9 @@ func (t *txn) create(c *conn, op jute.Op, r *jute.CreateTTLRequest) (path string
 	return path, jute.OK
 }
 
-// nextNumber returns the number of the parent's next sequential child.
+// nextNumber returns the number of the parent's next sequential child: that of the creates so far, up to the largest
+// number, 2³¹-1. Behind that, creates that are under way together get -2³¹, -2³¹+1 and so on. They are together if there
+// was no lull between them, a moment in which no client waited for an answer.
 func (s *Server) nextNumber(parent *node) int32 {
 	if parent.creates == math.MaxInt32 && parent.wrappedIn == s.lulls.Load() {
 		return parent.wrapped
@@ -312,8 +314,8 @@ func (s *Server) unlink(path string) {
 	}
 }
 
-// change finds the node that a write is about, and can undo what the write changes. As on
-// the real server, a write checks the form of its path first, which a read does not.
+// change finds the node that a write is about. A rollback undoes what setData changes; setACL is never in a multi, and
+// so never rolled back. As on the real server, a write checks the form of its path first, which a read does not.
 func (t *txn) change(c *conn, path string, perm int32) (*node, jute.Code) {
 	if !validPath(path) {
 		return nil, jute.ErrBadArguments
@@ -325,9 +327,9 @@ func (t *txn) change(c *conn, path string, perm int32) (*node, jute.Code) {
 	if !c.may(perm, n.acl) {
 		return nil, jute.ErrNoAuth
 	}
-	before := *n
+	saved := *n
 	t.undo = append(t.undo, func() {
-		n.data, n.version, n.mzxid, n.mtime = before.data, before.version, before.mzxid, before.mtime
+		n.data, n.version, n.mzxid, n.mtime = saved.data, saved.version, saved.mzxid, saved.mtime
 	})
 	return n, jute.OK
 }

@@ -86,11 +86,11 @@ func TestNodesGoWhenTheirTimeToLiveIsOver(t *testing.T) {
 	})
 }
 
-// No other test makes nodes here, so that the whole tree can be counted.
+// No other test makes nodes here: / has /zookeeper with two nodes, and tg.root. "/" itself lies below the empty path.
 func TestGetAllChildrenNumberOfTheRootAndOfTheEmptyPath(t *testing.T) {
 	onEmbedded(t, func(tg *target) {
 		c := tg.connect()
-		for path, want := range map[string]int32{"/": 4, "": 5} { // /zookeeper and two below it, and tg.root; "/" itself
+		for path, want := range map[string]int32{"/": 4, "": 5} {
 			code, d := c.do(jute.OpGetAllChildrenNumber, pathBody(path))
 			require.Equal(tg, jute.OK, code)
 			require.Equal(tg, want, d.Int32(), "%q", path)
@@ -116,7 +116,8 @@ func targetBeforeTheLargest(t *testing.T) *target {
 	zoo.Stop()
 	files := testenv.Must(filepath.Glob(filepath.Join(zoo.Data, "version-2", "snapshot.*")))(t)
 	snapshot := testenv.Must(os.ReadFile(files[len(files)-1]))(t)
-	// The lengths in bytes of the parts of a snapshot, of which two are followed by a checksum.
+	// A node is its name, data, ACL, zxids and times, version, and then the number that is written here. Behind all
+	// nodes there are a checksum, an end, a digest, a checksum of all that, and an end. Their lengths in bytes are these.
 	const name, data, acl, zxidsAndTimes, version, sum, end, digest = 6, 4, 8, 32, 4, 8, 5, 20
 	at := bytes.Index(snapshot, []byte("\x00\x00\x00\x02/t")) + name + data + acl + zxidsAndTimes + version
 	binary.BigEndian.PutUint32(snapshot[at:], math.MaxInt32-1)
@@ -185,9 +186,10 @@ func TestSequenceNumbersEndAtTheLargest(t *testing.T) {
 		for got != part.want {
 			before := len(made)
 			part.create()
-			numbers := made[before:]
-			for i, path := range numbers {
-				_, numbers[i], _ = strings.Cut(path, "n")
+			var numbers []string
+			for _, path := range made[before:] {
+				_, number, _ := strings.Cut(path, "n")
+				numbers = append(numbers, number)
 			}
 			got = strings.Join(numbers, " ")
 			// A real server may have carried out some of several creates before it reads the others: then they are made again.
@@ -198,7 +200,7 @@ func TestSequenceNumbersEndAtTheLargest(t *testing.T) {
 
 	want := afterFirst
 	want.NumChildren += int32(len(made) - 1)
-	want.Cversion -= int32(len(made) - 1) // it counts each creation twice, less the children
+	want.Cversion -= int32(len(made) - 1) // it is twice the creates, which stay at the largest number, less the children
 	require.Equal(t, want, c.stat(tg.root))
 	require.Equal(t, jute.OK, c.delete(made[0]))
 	require.Equal(t, c.zxid, c.stat(tg.root).Pzxid)

@@ -16,9 +16,8 @@ const (
 	recursive                   // every event of the node and all below it, except changes of a list of children
 )
 
-// A watchTable holds the watches of one kind: which connections watch which path. A connection that
-// watches a path more than once gets one event, and the mode of its last watch counts: in 3.8.0 a
-// read with a watch makes a persistent watch on the same path a one-shot one.
+// A watchTable holds the watches of one kind: which connections watch which path. A connection has one watch of a path,
+// the last one that it has set. So, as in 3.8.0, a read with a watch turns a persistent watch into a one-shot one.
 type watchTable struct {
 	conns     map[string]map[*conn]watchMode // by path
 	paths     map[*conn]map[string]struct{}  // the same watches, by connection
@@ -76,14 +75,16 @@ func (w *watchTable) drop(c *conn) {
 func (w *watchTable) fire(path string, event jute.EventType, acl []jute.ACL, sent []*conn) (fired []*conn) {
 	for at := path; ; at, _ = split(at) { // up to the root if there are recursive watches
 		for c, mode := range w.conns[at] {
-			switch {
-			case mode == recursive && event == jute.EventChildrenChanged,
-				mode != recursive && at != path:
-				continue
-			case mode == oneShot:
+			wanted := at == path
+			if mode == recursive {
+				wanted = event != jute.EventChildrenChanged
+			}
+			if wanted && mode == oneShot {
 				w.remove(at, c)
 			}
-			fired = append(fired, c)
+			if wanted {
+				fired = append(fired, c)
+			}
 		}
 		if w.recursive == 0 || at == "/" {
 			break
@@ -122,7 +123,7 @@ func (s *Server) setWatchesLocked(c *conn, r *jute.SetWatches2) {
 		}
 	}
 	rearm(r.Data, s.dataWatches, jute.EventDataChanged, func(n *node) int64 { return n.mzxid })
-	for _, path := range r.Exist {
+	for _, path := range r.Exist { // a watch for a node to come is about the node, too
 		if s.lookup(path) != nil {
 			c.sendEventLocked(jute.EventCreated, path)
 		} else {

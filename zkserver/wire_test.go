@@ -212,25 +212,8 @@ func (c *wire) do(op jute.Op, body encoder) (jute.Code, *jute.Decoder) {
 	return h.Err, d
 }
 
-// code is do for a test that does not read the body of the reply. The next ones are code for one kind of request.
+// code is do for a test that does not read the body of the reply. The next ones are for one kind of request.
 func (c *wire) code(op jute.Op, body encoder) jute.Code { code, _ := c.do(op, body); return code }
-
-// isWrite reports whether a request of kind op is a transaction, so that its reply carries a zxid of its own.
-func isWrite(op jute.Op) bool {
-	switch op {
-	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL, jute.OpDelete,
-		jute.OpSetData, jute.OpSetACL, jute.OpMulti, jute.OpCloseSession:
-		return true
-	}
-	return false
-}
-
-// requireClosed asserts that the server closes the connection without a word, and long before the session could expire.
-func (c *wire) requireClosed() {
-	b, err := c.readFrame(longest / 2 * time.Millisecond)
-	require.Error(c.t, err, "the server says % x in place of closing the connection", b)
-	require.False(c.t, errors.Is(err, os.ErrDeadlineExceeded), "the server leaves the connection open")
-}
 
 func (c *wire) create(path string, flags int32) jute.Code {
 	return c.code(jute.OpCreate, &jute.CreateRequest{Path: path, Data: []byte{}, ACL: jute.WorldACL(), Flags: flags})
@@ -264,6 +247,23 @@ func (c *wire) addWatch(path string, mode int32) jute.Code {
 		require.Zero(c.t, d.Len())
 	}
 	return code
+}
+
+// isWrite reports whether a request of kind op is a transaction, so that its reply carries a zxid of its own.
+func isWrite(op jute.Op) bool {
+	switch op {
+	case jute.OpCreate, jute.OpCreate2, jute.OpCreateContainer, jute.OpCreateTTL, jute.OpDelete,
+		jute.OpSetData, jute.OpSetACL, jute.OpMulti, jute.OpCloseSession:
+		return true
+	}
+	return false
+}
+
+// requireClosed asserts that the server closes the connection without a word, and long before the session could expire.
+func (c *wire) requireClosed() {
+	b, err := c.readFrame(longest / 2 * time.Millisecond)
+	require.Error(c.t, err, "the server says % x in place of closing the connection", b)
+	require.False(c.t, errors.Is(err, os.ErrDeadlineExceeded), "the server leaves the connection open")
 }
 
 // eventsNow returns the events that have been sent so far: a ping comes back behind them.

@@ -41,7 +41,7 @@ const version = "3.8.0-" + Build
 
 // fourLetterWord answers a word. It returns false if it is not one.
 func (c *conn) fourLetterWord(word string) bool {
-	answer := wordAnswers[word]
+	answer := wordAnswers[word] // nil: a real server alone answers the word, if it is one
 	if answer == nil && !slices.Contains(notServed, word) {
 		return false
 	}
@@ -67,7 +67,7 @@ func (s *Server) statistics() string {
 func (s *Server) clients(sessions bool) string {
 	var b strings.Builder
 	for _, c := range slices.SortedFunc(maps.Keys(s.conns), older) {
-		addr := c.identities[0].id + ":0" // a pipe has no address
+		addr := c.identities[0].id + ":0" // of a pipe: the first identity is the client's IP address
 		if a, ok := c.net.RemoteAddr().(*net.TCPAddr); ok {
 			addr = a.String()
 		}

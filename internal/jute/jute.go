@@ -52,7 +52,6 @@ func (d *Decoder) Bool() bool {
 	return b != nil && b[0] != 0
 }
 
-// Int32 reads a number of four bytes.
 func (d *Decoder) Int32() int32 {
 	if b := d.take(4); b != nil {
 		return int32(binary.BigEndian.Uint32(b))
@@ -60,7 +59,6 @@ func (d *Decoder) Int32() int32 {
 	return 0
 }
 
-// Int64 reads a number of eight bytes.
 func (d *Decoder) Int64() int64 {
 	if b := d.take(8); b != nil {
 		return int64(binary.BigEndian.Uint64(b))
@@ -110,7 +108,6 @@ func (d *Decoder) vector(read func()) {
 	}
 }
 
-// Strings reads a vector of strings.
 func (d *Decoder) Strings() []string {
 	var ss []string
 	d.vector(func() { ss = append(ss, d.String()) })
@@ -143,7 +140,6 @@ func (e *Encoder) Truncate(n int) { e.buf = e.buf[:n] }
 // Raw appends b as it is: a record that was encoded before.
 func (e *Encoder) Raw(b []byte) { e.buf = append(e.buf, b...) }
 
-// Bool writes one byte.
 func (e *Encoder) Bool(v bool) {
 	if v {
 		e.buf = append(e.buf, 1)
@@ -152,10 +148,8 @@ func (e *Encoder) Bool(v bool) {
 	}
 }
 
-// Int32 writes four bytes.
 func (e *Encoder) Int32(v int32) { e.buf = binary.BigEndian.AppendUint32(e.buf, uint32(v)) }
 
-// Int64 writes eight bytes.
 func (e *Encoder) Int64(v int64) { e.buf = binary.BigEndian.AppendUint64(e.buf, uint64(v)) }
 
 // Buffer writes bytes, and null for a nil slice.
@@ -168,13 +162,11 @@ func (e *Encoder) Buffer(b []byte) {
 	e.Raw(b)
 }
 
-// String writes a string.
 func (e *Encoder) String(s string) {
 	e.Int32(int32(len(s)))
 	e.buf = append(e.buf, s...)
 }
 
-// Strings writes a vector of strings.
 func (e *Encoder) Strings(ss []string) {
 	e.Int32(int32(len(ss)))
 	for _, s := range ss {
@@ -182,8 +174,8 @@ func (e *Encoder) Strings(ss []string) {
 	}
 }
 
-// Take removes the first n bytes and returns them. The rest, and what is
-// written from now on, goes into the memory of spare.
+// Take removes the first n bytes and returns them. The rest, and what is written from now on, goes into the memory of
+// spare, so that the bytes can be sent meanwhile.
 func (e *Encoder) Take(n int, spare []byte) []byte {
 	taken := e.buf[:n]
 	e.buf = append(spare[:0], e.buf[n:]...)
@@ -217,7 +209,7 @@ func ReadFrameBody(r io.Reader, buf []byte, length int32, limit int) ([]byte, er
 	buf = buf[:0]
 	for len(buf) < n {
 		have := len(buf)
-		step := min(n-have, max(cap(buf)-have, frameStep))
+		step := min(n-have, max(cap(buf)-have, frameStep)) // first what buf has room for, and then frameStep at a time
 		if have+step > cap(buf) {
 			buf = append(buf, make([]byte, step)...)
 		} else {

@@ -57,7 +57,7 @@ func encode(r record) []byte {
 	return e.Bytes()
 }
 
-// A record that is cut off is malformed, unless the rest is a record, too: ReadOnly may be missing.
+// A record that is cut off is malformed, unless what is left is a record, too: ReadOnly may be missing.
 func TestRecordsComeBackAsTheyWereAndATruncatedOneIsMalformed(t *testing.T) {
 	for _, want := range records {
 		b := encode(want)

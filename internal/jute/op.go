@@ -108,17 +108,14 @@ const (
 	EventChildrenChanged EventType = 4
 )
 
+var eventNames = map[EventType]string{
+	EventCreated: "created", EventDeleted: "deleted", EventDataChanged: "dataChanged", EventChildrenChanged: "childrenChanged",
+}
+
 // String is the name in the style of the Go client.
 func (t EventType) String() string {
-	switch t {
-	case EventCreated:
-		return "created"
-	case EventDeleted:
-		return "deleted"
-	case EventDataChanged:
-		return "dataChanged"
-	case EventChildrenChanged:
-		return "childrenChanged"
+	if name, ok := eventNames[t]; ok {
+		return name
 	}
 	return fmt.Sprintf("event(%d)", int32(t))
 }

@@ -155,7 +155,6 @@ type ACL struct {
 // WorldACL grants every client every permission.
 func WorldACL() []ACL { return []ACL{{PermAll, "world", "anyone"}} }
 
-// ACLs writes a vector of ACLs.
 func (e *Encoder) ACLs(acl []ACL) {
 	e.Int32(int32(len(acl)))
 	for _, a := range acl {
@@ -290,7 +289,7 @@ type AddWatch struct {
 func (r *AddWatch) Encode(e *Encoder) { e.String(r.Path); e.Int32(r.Mode) }
 func (r *AddWatch) Decode(d *Decoder) { r.Path, _ = d.NullString(); r.Mode = d.Int32() }
 
-// PathType is the body of checkWatches and removeWatches. A null path reads as "".
+// PathType is the body of checkWatches and removeWatches. A null path reads as "", as in AddWatch.
 type PathType struct {
 	Path string
 	Type int32 // WatcherChildren, WatcherData or WatcherAny
@@ -328,9 +327,8 @@ func (h *MultiHeader) Decode(d *Decoder) {
 // EndOfMulti is the header after the last operation.
 var EndOfMulti = MultiHeader{Op: OpError, Done: true, Err: -1}
 
-// FirstOfMulti reads a multi, or its reply, up to what its first part is about: the part's
-// operation, and the path that the request names, or that the reply says was made. After it, the
-// next read begins behind that path. A reply to a multi that has failed has no path.
+// FirstOfMulti reads a multi, or its reply, as far as the path of its first part: the path that the request names, or
+// that the reply says was made. It returns that part's operation, too. A reply to a multi that has failed has no path.
 func FirstOfMulti(d *Decoder) (op Op, path string) {
 	var h MultiHeader
 	h.Decode(d)

@@ -1,8 +1,8 @@
 //go:build unix
 
 // Package clients_test has clients that others wrote use our servers and our lock. On the embedded server
-// they show that it serves ZooKeeper's protocol, not only the part that one Go library needs; on the server
-// that ZK names, what the libraries do. Their locks meet on one path, two by two, which fills the table of
+// they show that it serves ZooKeeper's protocol, not only the part that one Go library needs. On the server
+// that ZK names they show what the libraries do. Their locks meet on one path, two by two, which fills the table of
 // docs/sharing-a-path.md; the test suites of other clients run on both servers.
 package clients_test
 
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) { locktest.Main(m) }
 const patience = 5 * time.Minute // the longest wait for something that must happen
 
 // needsPackages skips a test of a foreign client unless it is asked for, and unless the files of some Debian packages
-// are there. At a landing none may be missing.
+// are there. At a landing, before a change is merged, none may be missing.
 func needsPackages(t *testing.T, packages map[string]string) {
 	t.Helper()
 	testenv.Landing(t, "runs clients that we did not write: Curator, the test suites of others")
@@ -87,13 +87,13 @@ func (p *process) line(begin string, within time.Duration) (found string) {
 }
 
 // addOurs gives the Go module in dir files of ours, by their names there, and has it use our module.
-func addOurs(t *testing.T, dir string, files map[string]string, edits ...string) {
+func addOurs(t *testing.T, dir string, files map[string]string, modEdits ...string) {
 	for name, file := range files {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), testenv.Must(os.ReadFile(file))(t), 0o644))
 	}
 	ours := testenv.Must(filepath.Abs("../.."))(t)
-	edits = append(edits, "-require=example.com/zklock@v0.0.0", "-replace=example.com/zklock="+ours)
-	run(t, dir, "go", append([]string{"mod", "edit"}, edits...)...)
+	modEdits = append(modEdits, "-require=example.com/zklock@v0.0.0", "-replace=example.com/zklock="+ours)
+	run(t, dir, "go", append([]string{"mod", "edit"}, modEdits...)...)
 }
 
 // run runs a command, which must succeed, in dir.
@@ -131,7 +131,7 @@ func removeAll(t *testing.T, conn *zk.Conn, path string) {
 
 const jars = "/usr/share/java/"
 
-// Each jar names what it needs in turn, except those of which Debian has several to choose from.
+// A jar names those that it needs, but none of which Debian has several to choose from, such as slf4j-nop.
 var (
 	ofCurator = map[string]string{
 		"/usr/bin/javac": "default-jdk-headless", jars + "curator-recipes.jar": "libcurator-recipes-java",

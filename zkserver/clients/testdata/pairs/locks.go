@@ -84,27 +84,29 @@ func main() {
 	ctx, servers := context.Background(), strings.Split(os.Args[1], ",")
 	var all sync.Map // contenders by their names
 	do := func(verb, me string, rest []string) (err error) {
-		c, _ := all.Load(me)
+		found, _ := all.Load(me)
+		c, _ := found.(*contender)
 		switch verb {
 		case "open":
+			kind, path, addr := rest[0], rest[1], rest[2]
 			seconds, _ := strconv.Atoi(rest[3])
-			c, err = open(ctx, strings.Split(rest[2], ","), time.Duration(seconds)*time.Second, rest[0], rest[1])
+			c, err = open(ctx, strings.Split(addr, ","), time.Duration(seconds)*time.Second, kind, path)
 			all.Store(me, c)
 		case "lock":
-			err = c.(*contender).lock()
+			err = c.lock()
 		case "unlock":
-			err = c.(*contender).unlock()
+			err = c.unlock()
 		case "count":
 			turns, _ := strconv.Atoi(rest[1])
-			err = c.(*contender).count(ctx, servers, rest[0], turns)
+			err = c.count(ctx, servers, rest[0], turns)
 		case "close":
-			c.(*contender).close()
+			c.close()
 		}
 		return err
 	}
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 		word := strings.Fields(in.Text())
-		go func() {
+		go func() { // several locks of one program wait at once
 			done := "done"
 			if err := do(word[0], word[1], word[2:]); err != nil {
 				done = "failed " + err.Error()

@@ -14,7 +14,7 @@ import (
 // server, which listens at several addresses.
 func StartTestCluster(t *testing.T, size int, _, _ io.Writer) (*TestCluster, error) {
 	tick := zkserver.WithTick(DefaultServerTickTime * time.Millisecond)
-	srv := zkserver.Run(t, zkserver.WithTTL(), zkserver.WithWords("*"), tick)
+	srv := zkserver.Run(t, zkserver.WithTTL(), zkserver.WithWords("*"), tick) // as the suite configures Java's
 	cluster := &TestCluster{Config: ServerConfig{Servers: make([]ServerConfigServer, size)}}
 	for i := range size {
 		addr := srv.Addr()
@@ -37,12 +37,5 @@ type address struct {
 	addr string
 }
 
-func (a address) Start() error {
-	a.Server.Start(a.addr)
-	return nil
-}
-
-func (a address) Stop() error {
-	a.Server.Stop(a.addr)
-	return nil
-}
+func (a address) Start() error { a.Server.Start(a.addr); return nil }
+func (a address) Stop() error  { a.Server.Stop(a.addr); return nil }
