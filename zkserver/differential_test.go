@@ -445,13 +445,13 @@ func sequence() *rapid.Generator[[]step] {
 
 func drawText(t *rapid.T) string {
 	switch kind := rapid.IntRange(0, 45).Draw(t, "kind"); { // a case's share of the 46 is how often it is drawn
-	case kind < 18:
+	case kind < 18: // a write
 		text := drawWrite(t)
 		if strings.HasPrefix(text, "check ") { // only in a multi
 			return "sync " + anyPath(t)
 		}
 		return text
-	case kind < 29:
+	case kind < 29: // a read that can set a watch
 		return among(t, "op", "exists ", "getData ", "getChildren ", "getChildren2 ") + watchedPath(t) + among(t, "watch", "", " watch")
 	case kind < 33:
 		text := "multi"

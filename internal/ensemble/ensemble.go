@@ -146,9 +146,13 @@ func askWithin(parent context.Context, addr string, patience time.Duration) (ver
 		}
 		return "", "", cmp.Or(parent.Err(), i18n.Errorf("%s: %w", addr, err))
 	}
+	return parseAnswer(addr, string(text))
+}
 
+// parseAnswer reads the answer of a server to srvr.
+func parseAnswer(addr, text string) (version, mode string, err error) {
 	version, mode = "of unknown version", "mode unknown"
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(text) {
 		if v, ok := strings.CutPrefix(line, "Zookeeper version: "); ok {
 			version, _, _ = strings.Cut(strings.TrimSpace(v), "-") // without the number of the build
 			if strings.Contains(v, zkserver.Build) {
@@ -159,10 +163,10 @@ func askWithin(parent context.Context, addr string, patience time.Duration) (ver
 			mode = strings.TrimSpace(v)
 		}
 	}
-	refused := strings.Contains(string(text), "whitelist") // of the words that are answered: the server serves
-	if !refused && !strings.Contains(string(text), "Zookeeper version: ") {
+	notAllowed := strings.Contains(text, "whitelist") // srvr is not on it, but the server serves
+	if !notAllowed && !strings.Contains(text, "Zookeeper version: ") {
 		const most = 80 // bytes
-		said, _, _ := strings.Cut(string(text), "\n")
+		said, _, _ := strings.Cut(text, "\n")
 		said = said[:min(len(said), most)]
 		return "", "", i18n.Errorf("%s is not a ZooKeeper that serves: asked srvr, it said %q", addr, said)
 	}
@@ -245,13 +249,8 @@ type Options struct {
 
 // Connect opens a session, and returns when a server has confirmed it or ctx ends. The error is about each server.
 func (e *Ensemble) Connect(ctx context.Context, o Options) (*zk.Conn, error) {
-	if o.SessionTimeout == 0 {
-		o.SessionTimeout = 30 * time.Second
-	}
-	sendBuffer := o.Buffer
-	if sendBuffer == 0 {
-		sendBuffer = 1536 << 10 // the client's own
-	}
+	sessionTimeout := cmp.Or(o.SessionTimeout, 30*time.Second)
+	sendBuffer := cmp.Or(o.Buffer, 1536<<10) // the client's own
 	dial := e.dial
 	if o.Wrap != nil {
 		dial = func(network, address string, timeout time.Duration) (net.Conn, error) {
@@ -265,7 +264,7 @@ func (e *Ensemble) Connect(ctx context.Context, o Options) (*zk.Conn, error) {
 	if o.Tap != nil {
 		dial = o.Tap.Dialer(dial)
 	}
-	return zkconn.Connect(ctx, e.servers, o.SessionTimeout, zkconn.WithDialer(zk.Dialer(dial)),
+	return zkconn.Connect(ctx, e.servers, sessionTimeout, zkconn.WithDialer(zk.Dialer(dial)),
 		zkconn.WithZK(zk.WithMaxBufferSize(o.Buffer), zk.WithMaxConnBufferSize(sendBuffer)))
 }
 
@@ -276,8 +275,8 @@ func (e *Ensemble) EndSession(tap *wiretap.Tap, session int64) (zxid int64, err 
 	if password == nil {
 		return 0, fmt.Errorf("end session %#x: the tap has not seen it begin", session)
 	}
-	// In an ensemble the connection may end before the reply has been sent; then the next server that is asked no
-	// longer has the session. The last time they have longer: they may wait for their disks.
+	// In an ensemble the connection may end before the reply has been sent. The next server then says that the session has
+	// ended, which is no error. In the last turn the servers have longer, because they may wait for their disks.
 	var errs []error
 	for _, patience := range []time.Duration{retryTimeout, retryTimeout, 10 * retryTimeout} {
 		for _, server := range e.servers {

@@ -60,7 +60,7 @@ func TestOpenThatFailsSaysWhyInOneLine(t *testing.T) {
 		closed + "," + web: "connection refused; " + web + " is not a ZooKeeper",
 	} {
 		usual := ensemble.AnswerTimeout
-		if spec == mute { // a busy machine needs longer for the others
+		if spec == mute { // the other servers answer, and may need long for that on a busy machine
 			ensemble.AnswerTimeout = 50 * time.Millisecond
 		}
 		_, err := ensemble.Open(context.Background(), spec)
@@ -81,7 +81,7 @@ func TestOpenCanBeCancelled(t *testing.T) {
 	require.ErrorIs(t, testenv.Err(ensemble.Open(ctx, mute)), context.Canceled, "and not that the server says nothing")
 }
 
-// A client's requests can be counted, and EndSession ends its session once: it goes on in another one.
+// A client's requests can be counted. EndSession ends its session once, and the client goes on in another session.
 func TestConnect(t *testing.T) {
 	t.Parallel() // a client waits for a second before it goes to its server again
 	zoo := testenv.Must(ensemble.Open(t.Context(), os.Getenv("ZK")))(t)
@@ -96,7 +96,7 @@ func TestConnect(t *testing.T) {
 	before := testenv.Must(conn.Set("/", nil, -1))(t)
 	session := conn.SessionID()
 	zxid := testenv.Must(zoo.EndSession(tap, session))(t)
-	if zxid != 0 { // a busy ensemble may have ended the session by itself
+	if zxid != 0 { // that of the end; 0 if the session had ended already, as it may in a busy ensemble
 		require.Greater(t, zxid, before.Mzxid)
 	}
 	require.ErrorIs(t, (<-gone).Err, zk.ErrSessionExpired)

@@ -135,7 +135,7 @@ func (p *Proxy) pass(to, from net.Conn, d Direction, l *link) {
 			(*onPacket)(d)
 		}
 		for open := p.opening(d); !bubble.IsClosed(open); open = p.opening(d) {
-			<-open // a silence may have begun again meanwhile
+			<-open // the end of the silence; another one may have begun when this goroutine goes on
 		}
 		if d == ToServer {
 			p.noteRequests(l, b[:n])
@@ -218,9 +218,9 @@ type loss struct {
 }
 
 // LoseReply lets the next request that contains a text, in capitals or not, reach the server, and drops the server's
-// bytes after that. The connection is cut at the first bytes that are dropped; cut, which may be nil, is called just
-// before: CutOff keeps the client from coming back; another one may wait until the server has carried out the request,
-// if the first bytes need not be the reply. requests returns how many requests with the text have come so far.
+// bytes after that. At the first of them it calls cut, unless that is nil, and then ends the connection. With CutOff as
+// cut the client cannot come back. If other bytes may come before the reply, cut can wait until the server has carried
+// out the request. requests returns how many requests with the text have come so far.
 //
 // The connection must not be encrypted, and its client must wait for each reply before it sends the next request.
 func (p *Proxy) LoseReply(request string, cut func()) (requests func() int) {
@@ -251,7 +251,7 @@ func (p *Proxy) noteRequests(l *link, sent []byte) {
 		p.loss.requests += n
 		l.asked = nil
 	}
-	if keep := len(p.loss.request) - 1; len(l.asked) > keep {
+	if keep := len(p.loss.request) - 1; len(l.asked) > keep { // the text may come in two pieces
 		l.asked = l.asked[len(l.asked)-keep:]
 	}
 }

@@ -27,7 +27,7 @@ type Process struct {
 	cmd   *exec.Cmd
 	log   string        // the file of its output
 	ended chan struct{} // closed when it has ended
-	stop  os.Signal     // asks it to end
+	stop  os.Signal     // asks it to end: SIGTERM, unless the kind of the server has another one
 }
 
 // begin starts a server, and returns when ready returns no error. Its own error has the output of the server.

@@ -13,8 +13,8 @@ import (
 
 // A server that ends before it serves is not waited for, and says why.
 func TestAServerThatDoesNotStartPrintsItsLog(t *testing.T) {
-	never := func() error { return errors.New("no answer") }
-	_, err := begin(t.Context(), filepath.Join(t.TempDir(), "log"), never, exec.Command("go", "no-such-command"))
+	notServing := func() error { return errors.New("no answer") }
+	_, err := begin(t.Context(), filepath.Join(t.TempDir(), "log"), notServing, exec.Command("go", "no-such-command"))
 	require.ErrorContains(t, err, "no answer")
 	require.ErrorContains(t, err, "no-such-command: unknown command")
 	require.EqualError(t, testenv.Err(Begin(t.Context(), "oracle")), "oracle: there is no such server")

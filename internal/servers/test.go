@@ -17,8 +17,8 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// Needs skips the test unless the environment variable has the address of a server of this kind: only then does a test
-// take the time to start one of its own. If the program is missing, the test is skipped as testenv.Missing does.
+// Needs skips the test unless the environment variable has the address of a server of this kind. It says that the machine
+// runs tests with real servers, which take long. If the program is missing, the test is skipped as testenv.Missing does.
 func Needs(t testing.TB, program, debian, variable string) {
 	t.Helper()
 	if os.Getenv(variable) == "" {
@@ -68,7 +68,8 @@ func ZooKeepers(t testing.TB, n int) (nodes []*ZooKeeper) {
 	var wg sync.WaitGroup
 	for _, z := range nodes { // all at once: none of them serves before the others run
 		wg.Go(func() {
-			_, cmd, _, err := zookeeper(settings)(t.Context(), z.location, exec.Command)
+			prepare := zookeeper(settings) // it writes the configuration
+			_, cmd, _, err := prepare(t.Context(), z.location, exec.Command)
 			if err == nil {
 				err = z.start(t, cmd)
 			}
@@ -85,7 +86,7 @@ func ZooKeepers(t testing.TB, n int) (nodes []*ZooKeeper) {
 			}
 		}
 	})
-	require.False(t, t.Failed(), "the servers do not serve")
+	require.False(t, t.Failed(), "the servers do not serve") // by t.Error above
 	return nodes
 }
 

@@ -67,7 +67,7 @@ type watch struct {
 type watchers struct {
 	mu    sync.Mutex             // guards the fields below
 	asked map[int32]watchRequest // by xid
-	set   map[watch]int64        // how many watchers; 0: unknown, the watch was set again after a reconnect
+	set   map[watch]int64        // how many watchers; 0: not known, as the client set the watch again after a reconnect
 }
 
 // A watchRequest has no reply yet.
@@ -91,7 +91,7 @@ func (w *watchers) request(h jute.RequestHeader, d *jute.Decoder) {
 		var r jute.SetWatches
 		r.Decode(d)
 		for _, path := range append(r.Data, r.Exist...) {
-			w.set[watch{path: path}] += 0 // makes the entry, if there is none
+			w.set[watch{path: path}] += 0 // makes an entry with 0, if there is none
 		}
 		for _, path := range r.Child {
 			w.set[watch{path: path, children: true}] += 0

@@ -13,7 +13,9 @@ package wiretap
 import (
 	"bufio"
 	"encoding/binary"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,10 +26,12 @@ import (
 // A Dialer opens a connection; it is the type that zk.WithDialer takes.
 type Dialer = func(network, address string, timeout time.Duration) (net.Conn, error)
 
+const lowestOp = int32(jute.OpCloseSession) // the lowest opcode, -11; the highest, that of whoAmI, is 107
+
 // A Tap counts the packets on the connections of all its dialers. The zero Tap has seen
 // nothing yet. All methods may be called from any goroutine.
 type Tap struct {
-	requests [128]atomic.Int64 // by opcode + opBase: the highest opcode, whoAmI, is 107
+	requests [128]atomic.Int64 // by opcode - lowestOp
 	events   atomic.Int64
 	wakeUps  atomic.Int64
 	out, in  atomic.Int64 // bytes, to and from the server
@@ -43,8 +47,6 @@ type session struct {
 	password []byte
 	timeout  time.Duration
 }
-
-const opBase = -int32(jute.OpCloseSession) // makes an index of an opcode: the lowest is that of closeSession
 
 // NewWithLog returns a Tap that keeps the kind of every request, and looks at the whole of long packets. It
 // costs memory for each, and time.
@@ -70,7 +72,7 @@ func (t *Tap) Counts() Counts {
 	}
 	for i := range t.requests {
 		if n := t.requests[i].Load(); n != 0 {
-			c.Requests[jute.Op(int32(i)-opBase)] = n
+			c.Requests[jute.Op(int32(i)+lowestOp)] = n
 		}
 	}
 	return c
@@ -168,10 +170,7 @@ func (c *conn) Close() error {
 // Cut closes all connections that are open. The clients notice, and connect again unless they have been closed.
 func (t *Tap) Cut() {
 	t.mu.Lock()
-	var open []*conn
-	for c := range t.conns {
-		open = append(open, c)
-	}
+	open := slices.Collect(maps.Keys(t.conns))
 	t.mu.Unlock()
 	for _, c := range open {
 		c.Close()
@@ -190,17 +189,18 @@ type framer struct {
 
 // feed takes the next piece of the stream.
 func (f *framer) feed(b []byte) {
+	take := func(most int) (taken []byte) {
+		n := min(most, len(b))
+		taken, b = b[:n], b[n:]
+		return taken
+	}
 	for len(b) > 0 && !f.off {
 		if f.skip > 0 {
-			n := min(f.skip, len(b))
-			f.skip -= n
-			b = b[n:]
+			f.skip -= len(take(f.skip))
 			continue
 		}
 		if len(f.buf) < 4 {
-			n := min(4-len(f.buf), len(b))
-			f.buf = append(f.buf, b[:n]...)
-			b = b[n:]
+			f.buf = append(f.buf, take(4-len(f.buf))...)
 			if len(f.buf) < 4 {
 				return
 			}
@@ -212,9 +212,7 @@ func (f *framer) feed(b []byte) {
 		}
 
 		wanted := min(f.whole, f.limit)
-		n := min(4+wanted-len(f.buf), len(b))
-		f.buf = append(f.buf, b[:n]...)
-		b = b[n:]
+		f.buf = append(f.buf, take(4+wanted-len(f.buf))...)
 		if len(f.buf) == 4+wanted {
 			f.off = !f.frame(f.buf[4:])
 			f.skip = f.whole - wanted
@@ -236,7 +234,7 @@ func (c *conn) countRequest(packet []byte) bool {
 	if d.Err() != nil {
 		return false
 	}
-	index := int64(h.Op) + int64(opBase)
+	index := int64(h.Op) - int64(lowestOp)
 	if index >= 0 && index < int64(len(c.tap.requests)) {
 		c.tap.requests[index].Add(1)
 	}

@@ -78,7 +78,7 @@ func TestOneEventWakesAllWhoShareTheConnection(t *testing.T) {
 		require.ErrorIs(t, err, zk.ErrNoNode)
 		testenv.Must3(conn.ExistsW("/to-come"))(t) // sets a watch
 
-		require.NoError(t, conn.Delete("/a", -1))
+		require.NoError(t, conn.Delete("/a", -1)) // which five GetW and the ChildrenW of / wait for
 		synctest.Wait()
 		require.EqualValues(t, 2, tap.Counts().Events, "one for /a, and one for the children of /")
 		require.EqualValues(t, 5+1, tap.Counts().WakeUps, "five watchers of /a, and one of the children")
@@ -159,7 +159,7 @@ type longBody int // this number of bytes, of which a tap looks at the first one
 func (n longBody) Encode(e *jute.Encoder) { e.Raw(make([]byte, n)) }
 
 func TestPacketsAreCountedHoweverTheyAreCut(t *testing.T) {
-	const unknownOp = 4711
+	const unknownOp = 4711 // is not counted
 	var up, down jute.Encoder
 	up.Frame(&jute.ConnectRequest{Password: make([]byte, 16)})
 	up.Frame(&jute.RequestHeader{Op: jute.OpCreate}, longBody(5000))

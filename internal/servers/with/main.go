@@ -3,7 +3,7 @@
 //	go run ./internal/servers/with zookeeper redis -- go test ./...
 //
 // The servers are zookeeper, postgres, mariadb, redis and etcd. The command finds them by the environment variables ZK,
-// POSTGRES, MARIADB, REDIS and ETCD; SQL is PostgreSQL or MariaDB, of both the one that is named last.
+// POSTGRES, MARIADB, REDIS and ETCD. SQL has the value of POSTGRES or MARIADB, whichever server is named last.
 //
 // There are ZooKeepers in containers, too: docker is one, docker:3 is an ensemble of three. Their image is the one that
 // ZK_IMAGE names, by default the official zookeeper:3.9. The daemon must run; dockerd starts one if none does:
@@ -45,18 +45,17 @@ func run(ctx context.Context, args []string) (status int, err error) {
 	if at < 0 || at+1 == len(args) {
 		return 2, errors.New("want SERVER... -- COMMAND...")
 	}
-	inDocker := 0 // how many servers; they are not among the names of package servers
-	names := slices.DeleteFunc(slices.Clone(args[:at]), func(name string) bool {
-		n := sizes[name]
-		inDocker = max(inDocker, n)
-		return n > 0
-	})
+	inDocker := 0 // how many ZooKeepers run in containers
+	for _, name := range args[:at] {
+		inDocker = max(inDocker, sizes[name])
+	}
+	names := slices.DeleteFunc(slices.Clone(args[:at]), func(name string) bool { return sizes[name] > 0 }) // the others
 	started, err := servers.Begin(ctx, names...)
 	if err != nil {
 		return 1, err
 	}
 	defer started.End()
-	if inDocker > 0 { // when the daemon runs
+	if inDocker > 0 { // the daemon runs now: Begin may have started it
 		zoo, err := docker.Open(ctx, inDocker)
 		if err != nil {
 			return 1, err
