@@ -241,7 +241,7 @@ func (c *conn) read() {
 		return
 	}
 	var frame []byte
-	busy := false // whether Server.busy counts this connection; nextNumber needs to know when it counts none
+	busy := false // whether Server.busy counts this connection; a moment in which none is counted is a lull
 	endBusy := func() {
 		if busy && c.s.busy.Add(-1) == 0 {
 			c.s.lulls.Add(1)
@@ -314,32 +314,37 @@ func (c *conn) waitForSpace() bool {
 // handshake attaches the connection to a session, or answers a four-letter
 // word. It returns false if there is nothing more to read.
 func (c *conn) handshake(r *bufio.Reader) bool {
-	c.net.SetReadDeadline(time.Now().Add(max(handshakeTimeout, c.s.tick)))
-	var head [4]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return false
-	}
-	if c.fourLetterWord(string(head[:])) {
-		return false
-	}
-	frame, err := jute.ReadFrameBody(r, nil, int32(binary.BigEndian.Uint32(head[:])), jute.MaxFrame)
-	if err != nil {
-		return false
-	}
-	c.net.SetReadDeadline(time.Time{})
-
-	var req jute.ConnectRequest
-	d := jute.NewDecoder(frame)
-	req.Decode(d)
-	if d.Err() != nil {
-		return false
-	}
-
-	f, ok := c.meetFault(Request{Session: req.SessionID, Op: jute.OpConnect}) // a fault of a test may hold or lose it
+	req, ok := c.readConnect(r)
 	if !ok {
 		return false
 	}
+	f, ok := c.meetFault(Request{Session: req.SessionID, Op: jute.OpConnect}) // a fault of a test may hold or lose it
+	return ok && c.answerConnect(&req, f)
+}
 
+// readConnect reads the request for a session. It returns false if there is none, as after a four-letter word.
+func (c *conn) readConnect(r *bufio.Reader) (req jute.ConnectRequest, ok bool) {
+	c.net.SetReadDeadline(time.Now().Add(max(handshakeTimeout, c.s.tick)))
+	var head [4]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return req, false
+	}
+	if c.fourLetterWord(string(head[:])) {
+		return req, false
+	}
+	frame, err := jute.ReadFrameBody(r, nil, int32(binary.BigEndian.Uint32(head[:])), jute.MaxFrame)
+	if err != nil {
+		return req, false
+	}
+	c.net.SetReadDeadline(time.Time{})
+
+	d := jute.NewDecoder(frame)
+	req.Decode(d)
+	return req, d.Err() == nil
+}
+
+// answerConnect gives the connection its session, or refuses it. It returns false if the connection ends. f may be nil.
+func (c *conn) answerConnect(req *jute.ConnectRequest, f *Fault) bool {
 	s := c.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -354,7 +359,7 @@ func (c *conn) handshake(r *bufio.Reader) bool {
 	resp := jute.ConnectResponse{Password: make([]byte, 16), HasReadOnly: req.HasReadOnly}
 
 	_, refused := f.errorInstead() // by Server.Fail
-	attached := !refused && s.attachLocked(c, &req)
+	attached := !refused && s.attachLocked(c, req)
 	if attached {
 		resp.TimeoutMs = int32(c.session.timeout / time.Millisecond)
 		resp.SessionID = c.session.id

@@ -229,12 +229,12 @@ func (s *Server) startAgain(prepareLocked func(), addrs ...string) (seen bool) {
 		return seen
 	}
 	prepareLocked()
-	if s.down && len(addrs) == 0 {
-		for _, ss := range s.sessions {
-			s.touchLocked(ss)
-		}
-	}
 	if len(addrs) == 0 {
+		if s.down {
+			for _, ss := range s.sessions {
+				s.touchLocked(ss)
+			}
+		}
 		s.down = false
 		clear(s.away)
 	}

@@ -6,6 +6,7 @@
 package jute
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -72,11 +73,7 @@ func (d *Decoder) Buffer() []byte {
 	if n == -1 || d.err != nil {
 		return nil
 	}
-	b := d.take(int(n))
-	if b == nil {
-		return nil
-	}
-	return append(make([]byte, 0, n), b...)
+	return bytes.Clone(d.take(int(n)))
 }
 
 // NullString reads a string; ok is false for null. Bytes that are not UTF-8 read as U+FFFD, as in Java.
@@ -128,7 +125,6 @@ type Encoder struct{ buf []byte }
 // Bytes is all that was written. It stays valid until the next Reset.
 func (e *Encoder) Bytes() []byte { return e.buf }
 
-// Len is the number of bytes written.
 func (e *Encoder) Len() int { return len(e.buf) }
 
 // Reset empties the Encoder and keeps its memory.
