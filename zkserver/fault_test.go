@@ -41,7 +41,7 @@ func TestRunReportsAFaultThatNoRequestHasMet(t *testing.T) {
 	onEmbedded(t, func(tg *target) {
 		fake := &fakeTB{}
 		srv := zkserver.Run(fake)
-		c := (&target{T: tg.T, srv: srv}).connect()
+		c := (&target{T: tg.T, srv: srv}).connect() // a client of srv, not of tg.srv
 		never := zkserver.On(zkserver.OpCreate, "/never")
 		srv.Hold(zkserver.On(zkserver.OpExists, "/met")).Release()
 		srv.Fail(zkserver.CodeNoNode, zkserver.On(zkserver.OpExists, "/"))

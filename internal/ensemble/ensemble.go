@@ -276,7 +276,7 @@ func (e *Ensemble) EndSession(tap *wiretap.Tap, session int64) (zxid int64, err 
 		return 0, fmt.Errorf("end session %#x: the tap has not seen it begin", session)
 	}
 	// In an ensemble the connection may end before the reply has been sent. The next server then says that the session has
-	// ended, which is no error. In the last turn the servers have longer, because they may wait for their disks.
+	// ended, and that is not an error. In the last turn the servers have longer, because they may wait for their disks.
 	var errs []error
 	for _, patience := range []time.Duration{retryTimeout, retryTimeout, 10 * retryTimeout} {
 		for _, server := range e.servers {

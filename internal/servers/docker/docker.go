@@ -136,10 +136,11 @@ func (s *Servers) Leader(ctx context.Context) (*Node, error) {
 	return nil, fmt.Errorf("no server of %v leads", s)
 }
 
-// Open starts n servers and returns when all of them serve. Their image is the one that the environment variable
-// ZK_IMAGE names, by default the official zookeeper:3.9; they have the sample configuration: tickTime 2000, initLimit
-// 10, syncLimit 5, and the lines that ZK_CONFIG adds, such as enableEagerACLCheck=true. Close must be called.
-func Open(ctx context.Context, n int) (_ *Servers, err error) {
+// Open starts an ensemble of a size, or one server, and returns when all serve. Their image is the one that the
+// environment variable ZK_IMAGE names, by default the official zookeeper:3.9; they have the sample configuration:
+// tickTime 2000, initLimit 10, syncLimit 5, and the lines that ZK_CONFIG adds, such as enableEagerACLCheck=true. Close
+// must be called.
+func Open(ctx context.Context, size int) (_ *Servers, err error) {
 	image := cmp.Or(os.Getenv("ZK_IMAGE"), defaultImage)
 	if err := haveImage(ctx, image); err != nil {
 		return nil, err
@@ -153,19 +154,19 @@ func Open(ctx context.Context, n int) (_ *Servers, err error) {
 		}
 	}()
 	label := fmt.Sprintf("--label=%s=%d", ownerLabel, os.Getpid())
-	if n > 1 {
+	if size > 1 {
 		if s.network, err = docker(ctx, "network", "create", label, "zklock-"+rand.Text()); err != nil {
 			return nil, err
 		}
 	}
-	for i := range n {
+	for i := range size {
 		addr, err := servers.FreeAddr()
 		if err != nil {
 			return nil, err
 		}
 		node := &Node{name: hostName(i), addr: addr}
 		args := []string{"create", label, "--publish=" + addr + ":2181"}
-		if n > 1 {
+		if size > 1 {
 			args = append(args, "--network="+s.network, "--network-alias="+node.name)
 		}
 		if node.container, err = docker(ctx, append(args, image)...); err != nil {
@@ -175,9 +176,9 @@ func Open(ctx context.Context, n int) (_ *Servers, err error) {
 	}
 
 	var wg sync.WaitGroup
-	errs := make([]error, n)
+	errs := make([]error, size)
 	for i, node := range s.nodes {
-		wg.Go(func() { errs[i] = node.begin(ctx, i, n) })
+		wg.Go(func() { errs[i] = node.begin(ctx, i, size) })
 	}
 	wg.Wait()
 	if err := cmp.Or(errs...); err != nil {
@@ -187,21 +188,21 @@ func Open(ctx context.Context, n int) (_ *Servers, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if n > 1 {
-		mode = fmt.Sprintf("ensemble of %d", n)
+	if size > 1 {
+		mode = fmt.Sprintf("ensemble of %d", size)
 	}
 	s.label = fmt.Sprintf("docker %s (ZooKeeper %s, %s)", image, version, mode)
 	return s, nil
 }
 
-// begin gives node i of a number of nodes its settings, and starts it.
-func (n *Node) begin(ctx context.Context, i, nodes int) error {
+// begin gives node i of an ensemble of a size its settings, and starts it.
+func (n *Node) begin(ctx context.Context, i, size int) error {
 	dir, err := os.MkdirTemp("", "zklock-docker-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	for inside, text := range map[string]string{"/conf/zoo.cfg": configFile(nodes), "/data/myid": strconv.Itoa(i+1) + "\n"} {
+	for inside, text := range map[string]string{"/conf/zoo.cfg": configFile(size), "/data/myid": strconv.Itoa(i+1) + "\n"} {
 		file := filepath.Join(dir, filepath.Base(inside))
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			return err
@@ -216,12 +217,12 @@ func (n *Node) begin(ctx context.Context, i, nodes int) error {
 // hostName is the host name of node i; its server's id is i + 1.
 func hostName(i int) string { return fmt.Sprintf("zoo%d", i+1) }
 
-func configFile(n int) string {
+func configFile(size int) string {
 	var b bytes.Buffer
 	b.WriteString("tickTime=2000\ninitLimit=10\nsyncLimit=5\ndataDir=/data\nclientPort=2181\nmaxClientCnxns=0\n" +
 		"admin.enableServer=false\n4lw.commands.whitelist=srvr,ruok\n")
-	if n > 1 {
-		for i := range n {
+	if size > 1 {
+		for i := range size {
 			fmt.Fprintf(&b, "server.%d=%s:2888:3888\n", i+1, hostName(i))
 		}
 	}
