@@ -62,7 +62,7 @@ func TestAServerComesBackWithItsData(t *testing.T) {
 	conn := bubble.Connect(t, net.DialTimeout, 20*time.Second, []string{addr})
 	testenv.Must(conn.Create("/e", []byte("x"), zk.FlagEphemeral, zk.WorldACL(zk.PermAll)))(t)
 	session := conn.SessionID()
-	// On a busy machine the client does not always see in time that the server has stopped: then it is stopped again.
+	// A client of a busy machine may not see the break in time, as Start says. Then the server is stopped again.
 	end := time.Now().Add(5 * time.Minute)
 	for seen := false; !seen; {
 		require.True(t, time.Now().Before(end), "the client never sees the break in time")

@@ -91,7 +91,7 @@ type Load struct {
 	N        int  // goroutines
 	Sessions int  // that they share
 	Times    int  // how many times each of them locks
-	Aside    bool // its rows are in the second table: the loads Everyday are, and those of the flag -n are not
+	Aside    bool // its rows are in the second table, as those of Everyday
 }
 
 // Everyday are the loads of the second table, which count to the same number: a program alone, and one of many.

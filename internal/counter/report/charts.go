@@ -74,7 +74,7 @@ func elapsedChart(groups []Group, l i18n.Language) Chart {
 			}
 			median := point{x: float64(g.n), y: milli(g.elapsed()), low: milli(g.fastest()), high: milli(g.slowest())}
 			mine.points = append(mine.points, median)
-			if !g.cold { // as Group.article: the article's times are shown beside the runs of a warm JVM
+			if !g.cold { // article A's times are shown beside the runs of a warm JVM
 				times = g.about().Article
 			}
 		}
