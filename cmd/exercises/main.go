@@ -29,7 +29,7 @@ var (
 )
 
 func main() {
-	counterexample.Serve(os.Args[1:])
+	counterexample.Serve(os.Args[1:]) // which exits, if playLinks has started this process to play answers
 	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	lang := i18n.Of("")
 	err := run(ctx, os.Args[1:], os.Stdout, &lang)
@@ -87,57 +87,49 @@ func run(ctx context.Context, args []string, out io.Writer, lang *i18n.Language)
 		a.print("\n%s", usage)
 		a.print("\nFlags of %s:\n%s", command, a.language.Help(flags))
 	}
-	var once, giveUp bool
-	least, most := 0, 0 // the number of arguments that the command takes
-	switch command {
-	case "list", "next", "prepare":
-	case "watch":
-		flags.BoolVar(&once, "once", false, i18n.FlagUsage("grade once and end"))
-		most = 1
-	case "hand-out":
-		most = 1
-	case "start", "hint":
-		least, most = 1, 1
-	case "show":
-		flags.BoolVar(&giveUp, "give-up", false, i18n.FlagUsage("show it though the exercise is not solved"))
-		least, most = 1, 1
-	case "grade":
+	if command == "grade" {
 		return a.gradeAll(ctx, flags, args) // it has flags of its own
-	default:
-		return i18n.Errorf("there is no command %q; go run ./cmd/exercises lists them", command)
 	}
 
-	names, err := parse(flags, args, least, most)
-	if err != nil {
+	var once, giveUp bool
+	var names []string // the arguments
+	var e *exercise    // that they name
+	commands := map[string]struct {
+		least, most int // how many arguments the command takes; if it needs one, that is an exercise
+		do          func() error
+	}{
+		"list":     {0, 0, func() error { return a.list(ctx) }},
+		"next":     {0, 0, func() error { return a.next(ctx) }},
+		"prepare":  {0, 0, func() error { return a.prepare(ctx) }},
+		"hand-out": {0, 1, func() error { return a.handOut(ctx, strings.Join(names, "")) }}, // handOut refuses ""
+		"watch":    {0, 1, func() error { return a.watch(ctx, e, once) }},
+		"start":    {1, 1, func() error { return a.start(e) }},
+		"hint":     {1, 1, func() error { return a.hint(e) }},
+		"show":     {1, 1, func() error { return a.show(ctx, e, giveUp) }},
+	}
+	c, ok := commands[command]
+	if !ok {
+		return i18n.Errorf("there is no command %q; go run ./cmd/exercises lists them", command)
+	}
+	switch command {
+	case "watch":
+		flags.BoolVar(&once, "once", false, i18n.FlagUsage("grade once and end"))
+	case "show":
+		flags.BoolVar(&giveUp, "give-up", false, i18n.FlagUsage("show it though the exercise is not solved"))
+	}
+
+	if names, err = parse(flags, args, c.least, c.most); err != nil {
 		return err
 	}
-	var e *exercise // that is named
 	if command == "watch" {
 		e, err = a.wanted(ctx, names)
-	} else if least == 1 {
+	} else if c.least == 1 {
 		e, err = find(names[0])
 	}
 	if err != nil {
 		return err
 	}
-
-	switch command {
-	case "list":
-		return a.list(ctx)
-	case "next":
-		return a.next(ctx)
-	case "prepare":
-		return a.prepare(ctx)
-	case "watch":
-		return a.watch(ctx, e, once)
-	case "hand-out":
-		return a.handOut(ctx, strings.Join(names, "")) // without a name, handOut says how it is called
-	case "start":
-		return a.start(e)
-	case "hint":
-		return a.hint(e)
-	}
-	return a.show(ctx, e, giveUp)
+	return c.do()
 }
 
 // parse parses flags, before and after the arguments, and returns the arguments: there must be from least to most.

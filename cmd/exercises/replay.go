@@ -52,16 +52,17 @@ func gradeLinks(ctx context.Context, g *grading) error {
 	for _, c := range counterexample.Cases() {
 		cases[c.Name.String()] = c
 	}
-	g.each(func(s suite, name string) bool {
+	g.each(func(s suite, name string) (goOn bool) {
 		c := cases[name]
-		run, ok := played[c.Number]
-		if !ok && why.String() == "" {
-			run.Words = "there is no answer"
-		} else if !ok {
-			run.Words = i18n.Textf("it was not played: %s", why)
+		result, wasPlayed := played[c.Number]
+		switch cannotPlay := why.String() != ""; {
+		case !wasPlayed && cannotPlay:
+			result.Words = i18n.Textf("it was not played: %s", why)
+		case !wasPlayed:
+			result.Words = "there is no answer"
 		}
-		words := c.Words(run)
-		if words.String() == "" { // nothing is wrong with it
+		words := c.Words(result)
+		if isRight := words.String() == ""; isRight {
 			return g.passes(name)
 		}
 		return g.fails(failure{Case: name, Group: s.groups[name], Words: words,
@@ -70,7 +71,7 @@ func gradeLinks(ctx context.Context, g *grading) error {
 	return nil
 }
 
-// playLinks plays answers in a cell, in processes of this program with the argument arg. Why is empty if all were played.
+// playLinks plays answers in a cell, in processes of this program started with arg. Why is empty if all were played.
 func playLinks(ctx context.Context, l limits, arg string, answers map[int]string) (
 	played map[int]counterexample.Result, why i18n.Text, err error) {
 	self, err := os.Executable()
@@ -82,12 +83,13 @@ func playLinks(ctx context.Context, l limits, arg string, answers map[int]string
 		return nil, "", err
 	}
 	defer c.close()
-	played, why, err = counterexample.Replay(answers, func(question []byte) (p counterexample.Process, err error) {
-		var stdout, stderr capped
+	playInCell := func(question []byte) (counterexample.Process, error) {
+		var out, said capped
 		cmd := c.ofStudent(self, []string{arg})
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(question), &stdout, &stderr
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(question), &out, &said
 		ended, err := c.run(cmd)
-		return counterexample.Process{Out: stdout.String(), Said: stderr.String(), Ended: ended, Over: c.over().Text}, err
-	})
+		return counterexample.Process{Out: out.String(), Said: said.String(), Ended: ended, CannotGoOn: c.over().Text}, err
+	}
+	played, why, err = counterexample.Replay(answers, playInCell)
 	return played, why, cmp.Or(err, c.tooBusy())
 }

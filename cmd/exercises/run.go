@@ -174,7 +174,7 @@ func askTests(ctx context.Context, g *grading) error {
 		return err
 	}
 	defer buildCell.close()
-	build := g.built
+	build := g.built // set where many attempts are one program
 	if build == nil {
 		build = func() (string, error) { return buildCell.build(ctx, g.root, g.attempt) }
 	}
@@ -202,10 +202,11 @@ func askTests(ctx context.Context, g *grading) error {
 		}
 
 		words := cmp.Or(verdict.Words, i18n.Same(verdict.Skipped)) // a case that is skipped fails, too
-		isOver := c.over().String() != ""                          // then the case was not judged, and no other can be asked
+		limitWords := c.over().Text
+		isOver := limitWords.String() != "" // then the case was not judged, and no other can be asked
 		switch {
 		case isOver:
-			words = c.over().Text
+			words = limitWords
 		case words.String() == "":
 			return g.passes(name)
 		}
@@ -227,9 +228,9 @@ const beginning = 10 * time.Second
 // begins refuses an attempt whose init functions do not come to an end.
 func (g *grading) begins(ctx context.Context, binary string) error {
 	l := g.limits
-	l.ceiling = l.clock()
+	l.ceiling = l.clock() // that of the whole attempt, before its time is cut
 	l.time = min(cmp.Or(l.begin, beginning), l.time)
-	l.waiting = l.time // a process that waits alone waits for nothing: no other could wake it
+	l.waiting = l.time // an init that waits all this time waits for nothing: no other process could wake it
 	c, err := newCell(ctx, l)
 	if err != nil {
 		return err
@@ -301,9 +302,7 @@ func (r *result) judge(a *attempt) {
 // launcher starts the test binary inside of the cell.
 func (c *cell) launcher(binary string) runner.Launcher {
 	return runner.Launcher{
-		Command: func(args, env []string) (*exec.Cmd, error) {
-			return c.ofStudent(binary, args, env...), nil
-		},
+		Command: func(args, env []string) (*exec.Cmd, error) { return c.ofStudent(binary, args, env...), nil },
 		Started: func(cmd *exec.Cmd) { c.started(cmd.Process.Pid) },
 		Kill:    func(cmd *exec.Cmd) { c.done(cmd.Process.Pid) },
 	}

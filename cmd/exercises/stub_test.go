@@ -32,7 +32,7 @@ func withoutComments(t *testing.T, e *exercise, stub string) string {
 	return out.String()
 }
 
-// TestStubsHaveChineseComments: the Chinese stub differs in nothing but its comments.
+// TestStubsHaveChineseComments asserts that a Chinese stub differs from the English one in nothing but its comments.
 func TestStubsHaveChineseComments(t *testing.T) {
 	comment := regexp.MustCompile(`(?m)(?://|^#) (.*)$`)
 	for _, e := range exercises {
@@ -52,12 +52,14 @@ func TestStubsHaveChineseComments(t *testing.T) {
 			require.Equal(t, stub, string(formatted))
 		}
 	}
-	last := exercises[10] // in its file, what is not a comment still counts: a changed number makes a difference
+
+	// In the file of exercise 11, which is not Go, withoutComments keeps the number of an answer.
+	last := exercises[len(exercises)-1]
 	answers := fileText(t, last.dir(rootOf(t)), last.writes())
 	require.NotEqual(t, withoutComments(t, last, answers), withoutComments(t, last, strings.Replace(answers, "\n3:", "\n33:", 1)))
 }
 
-// TestStartWritesTheStubInTheReadersLanguage: but it does not change what a student has written.
+// TestStartWritesTheStubInTheReadersLanguage also asserts that start does not change what a student has written.
 func TestStartWritesTheStubInTheReadersLanguage(t *testing.T) {
 	from, root := rootOf(t), t.TempDir()
 	e := exercises[0]
@@ -73,7 +75,7 @@ func TestStartWritesTheStubInTheReadersLanguage(t *testing.T) {
 	file := filepath.Join(e.dir(root), "lock.go")
 	english := fileText(t, file)
 	known := testenv.Must(readStubs(root))(t)
-	language := func() i18n.Language { // of the file, "" if it is not a stub
+	stubLanguage := func() i18n.Language { // of the file; "" if it is no longer a stub
 		at := testenv.Must(readAttempt(e.dir(root), e))(t)
 		return known.language(at)
 	}
@@ -84,13 +86,13 @@ func TestStartWritesTheStubInTheReadersLanguage(t *testing.T) {
 	require.Contains(t, saidBy(t, "next", "-lang", "zh"), offer)
 	require.NotContains(t, saidBy(t, "next"), "start 1")
 	require.Contains(t, saidBy(t, "start", "1", "-lang", "zh"), "练习 1：一个临时节点\n\n**目标。**")
-	require.Equal(t, i18n.Chinese, language())
+	require.Equal(t, i18n.Chinese, stubLanguage())
 	require.Contains(t, fileText(t, file), "// Lock 一直等到拿到锁")
 	require.NotContains(t, saidBy(t, "next", "-lang", "zh"), offer)
 	require.Contains(t, saidBy(t, "start", "1", "-lang", "zh"), "练习 1", "once more")
-	require.Equal(t, i18n.Chinese, language())
+	require.Equal(t, i18n.Chinese, stubLanguage())
 	require.Contains(t, saidBy(t, "start", "1", "-lang", "en"), "git checkout docs/exercises/_01-naive/lock.go")
-	require.Equal(t, i18n.Chinese, language())
+	require.Equal(t, i18n.Chinese, stubLanguage())
 
 	mine := fileText(t, file) + "\nfunc mine() {}\n"
 	require.NoError(t, os.WriteFile(file, []byte(mine), 0o644))
@@ -98,10 +100,10 @@ func TestStartWritesTheStubInTheReadersLanguage(t *testing.T) {
 		require.Contains(t, saidBy(t, "start", "1", "-lang", lang), "git checkout docs/exercises/_01-naive/lock.go")
 		require.Equal(t, mine, fileText(t, file), "what is begun stays")
 	}
-	require.Equal(t, i18n.Language(""), language())
+	require.Equal(t, i18n.Language(""), stubLanguage())
 }
 
-// TestAStubOfEitherLanguageIsNotGraded: the lecturer's table says that it is the stub.
+// TestAStubOfEitherLanguageIsNotGraded grades Chinese stubs for a lecturer, whose table says that each is the stub.
 func TestAStubOfEitherLanguageIsNotGraded(t *testing.T) {
 	a := &app{root: rootOf(t)}
 	a.stubs = testenv.Must(readStubs(a.root))(t)
@@ -123,8 +125,9 @@ func TestStubsAreRecorded(t *testing.T) {
 		ofWindows := strings.ReplaceAll(fileText(t, e.dir(root), e.writes()), "\n", "\r\n")
 		require.Equal(t, a.hash, writeAttempt(t, e, ofWindows).hash, "Git may check it out with other line ends")
 		recorded[e.folder] = map[i18n.Language]string{i18n.English: a.hash}
-		zh, of := testenv.Must2(e.chineseStub(root))(t)
-		require.Equal(t, a.hash, of, "%s: translate the stub, and write this hash behind en: in the first line of the Chinese one", e.folder)
+		zh, translatedFrom := testenv.Must2(e.chineseStub(root))(t)
+		require.Equal(t, a.hash, translatedFrom, "%s: translate the stub, and write this hash behind en: in the first line "+
+			"of the Chinese one", e.folder)
 		recorded[e.folder][i18n.Chinese] = writeAttempt(t, e, string(zh)).hash
 	}
 	want := testenv.Must(json.MarshalIndent(recorded, "", "\t"))(t)

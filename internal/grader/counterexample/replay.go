@@ -13,7 +13,7 @@ import (
 	"example.com/zklock/internal/lab/locks"
 )
 
-// ReplayArg is the argument with which a program calls Serve: it plays answers, and ends.
+// ReplayArg is the argument of a program that calls Serve: it plays answers, which are schedules of the lab, and ends.
 const ReplayArg = "replay"
 
 // A Line of Serve's output is an answer that was played.
@@ -24,13 +24,13 @@ type Line struct {
 
 // A Process has called Serve, and has ended.
 type Process struct {
-	Out, Said string    // its standard output and its errors
-	Ended     error     // how it has ended
-	Over      i18n.Text // why no other process can run; empty if one can
+	Out, Said  string    // its standard output and its errors
+	Ended      error     // how it has ended
+	CannotGoOn i18n.Text // why no other process can run; empty if one can
 }
 
-// Replay plays answers in processes. Run starts one with this input, and waits for its end. A listing
-// may end its process: then the answers after it are played in another one. Why is empty if all were played.
+// Replay plays answers in processes. run starts one that calls Serve, with the question as its input, and waits for its
+// end. A listing may end its process: then the answers after it are played in another. why is empty if all were played.
 func Replay(answers map[int]string, run func(question []byte) (Process, error)) (
 	played map[int]Result, why i18n.Text, err error) {
 	played = make(map[int]Result)
@@ -50,8 +50,8 @@ func Replay(answers map[int]string, run func(question []byte) (Process, error)) 
 				delete(left, l.Number)
 			}
 		}
-		if p.Over.String() != "" {
-			return played, p.Over, nil
+		if p.CannotGoOn.String() != "" {
+			return played, p.CannotGoOn, nil
 		}
 		if len(left) > 0 { // the process has ended at the first of them
 			first := slices.Min(slices.Collect(maps.Keys(left)))

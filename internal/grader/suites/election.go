@@ -1,7 +1,6 @@
 package suites
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -48,7 +47,8 @@ func (s ElectionSubject) Plan() locktest.Plan {
 // lockOf makes a lock of a candidate: Lock returns when it leads, and Unlock has it resign. timeout is its session's.
 func (s ElectionSubject) lockOf(timeout time.Duration) func(conn *zk.Conn, path string) locktest.Lock {
 	return func(conn *zk.Conn, path string) locktest.Lock {
-		return locktest.Background(leaderLock{locks.Candidates(s.New)(conn, path, timeout)("")})
+		newCandidate := locks.Candidates(s.New)(conn, path, timeout)
+		return locktest.Background(leaderLock{newCandidate("")})
 	}
 }
 
@@ -66,9 +66,7 @@ func resting(run func(w *election)) func(w *election) {
 	}
 }
 
-func ofLocks(run func(w *locktest.World)) func(w *election) {
-	return func(w *election) { run(w.World) }
-}
+func ofLocks(run lockCase) func(w *election) { return func(w *election) { run(w.World) } }
 
 // All cases but one are exact, because a real server may grant another session timeout.
 var electionCases = []locktest.TestCase[*election]{
@@ -115,7 +113,6 @@ type election struct {
 	*locktest.World
 	subject ElectionSubject
 	timeout time.Duration // of the sessions of candidates
-	within  time.Duration // after which the deadline of the ctx of a Lead passes; 0: it is never reached
 }
 
 // A campaign is one call of Lead.
@@ -137,11 +134,15 @@ func (w *election) newCampaign(name i18n.Text) *campaign {
 	return w.newCampaignOf(name, w.subject.New(s.Conn, w.Path, w.timeout), s)
 }
 
-// newCampaignOf has a candidate call Lead. The leader's function returns when the case calls resign.
+// newCampaignOf has a candidate call Lead, with a ctx whose deadline is never reached.
 func (w *election) newCampaignOf(name i18n.Text, candidate Candidate, s *locktest.Session) *campaign {
-	// Unless the case sets within, the deadline of this ctx is never reached. When it ends, its cause is not ctx.Err().
-	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(w.within, 1000*time.Hour))
-	ctx, end := context.WithCancelCause(ctx)
+	return w.campaignWithin(1000*time.Hour, name, candidate, s)
+}
+
+// campaignWithin has a candidate call Lead, with this time for a deadline. The leader's function returns at resign.
+func (w *election) campaignWithin(d time.Duration, name i18n.Text, candidate Candidate, s *locktest.Session) *campaign {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	ctx, end := context.WithCancelCause(ctx) // when the case ends it, its cause is not ctx.Err()
 
 	resigned := make(chan error, 1)
 	var once sync.Once
@@ -218,8 +219,8 @@ func (w *election) ctxMustEnd(c *campaign, within time.Duration, what i18n.Text)
 	}
 }
 
-// resignsLate has the function of a leader return that has lost its leadership.
-func (w *election) resignsLate(c *campaign) {
+// resignsAfterLoss has the function return of a leader that has lost its leadership: Lead must return ErrLost.
+func (w *election) resignsAfterLoss(c *campaign) {
 	c.resign(c.ctx.Err())
 	err := w.Result(c.result, i18n.Textf("Lead of %s, whose leadership was lost,", c.name))
 	w.ErrorIs(err, w.subject.ErrLost,
@@ -245,7 +246,8 @@ func leadReturns(w *election) {
 	for _, own := range []error{context.Canceled, i18n.Errorf("the function's own error")} {
 		leader = w.leader()
 		leader.cancel()
-		w.Server.LoseReply(stage.Sent(leader.s, jute.OpDelete)) // its node goes all the same
+		// The clean-up meets an error, though the node goes: Lead must return the function's error all the same.
+		w.Server.LoseReply(stage.Sent(leader.s, jute.OpDelete))
 		leader.resign(own)
 		err := w.Result(leader.result, "Lead, whose function has returned,")
 		w.ErrorIs(err, own, "ctx has ended, the leader's function returns an error, and Lead does not return it")
@@ -292,9 +294,8 @@ func ctxOfCandidate(w *election) {
 	leader, next := w.leaderAndNext()
 	third := w.newCampaign("the third candidate")
 	w.mustWait(third, "another candidate leads")
-	w.within = time.Second // the deadline of the fourth one alone
-	fourth := w.newCampaign("the next candidate")
-	w.within = 0
+	s := w.SessionFor(w.timeout)
+	withDeadline := w.campaignWithin(time.Second, "the next candidate", w.subject.New(s.Conn, w.Path, w.timeout), s)
 
 	next.cancel()
 	mustWrap := func(c *campaign, why error) {
@@ -302,7 +303,7 @@ func ctxOfCandidate(w *election) {
 			"the ctx of a waiting candidate has ended, and Lead returns no error that wraps ctx.Err()")
 	}
 	mustWrap(next, context.Canceled)
-	mustWrap(fourth, context.DeadlineExceeded)
+	mustWrap(withDeadline, context.DeadlineExceeded)
 	w.Eventually("the node of the candidate that gave up goes", func() bool { return len(w.Nodes()) <= 2 })
 	w.Rest()
 	w.mustNotLead(third, "the candidate before it has given up, and the leader still leads; look again at the whole "+
@@ -326,7 +327,7 @@ func leadersSessionEnds(w *election) {
 	w.Rest() // the leader's function goes on, although its ctx has ended
 	w.Empty(leader.result, "the leadership was lost, and Lead has returned while its function is at work: for the "+
 		"caller it has ended")
-	w.resignsLate(leader)
+	w.resignsAfterLoss(leader)
 
 	w.Renewed(leader.s, "the old leader's client has a new session")
 	again := w.newCampaignOf("the old leader, in its new session,", leader.candidate, leader.s)
@@ -381,7 +382,7 @@ func leaderCutOff(w *election) {
 		w.mustLead(next)
 		leader.resign(nil)
 		back()
-		w.resignsLate(leader)
+		w.resignsAfterLoss(leader)
 		w.lastResigns(next)
 	}
 	w.NothingLeft()
@@ -396,11 +397,12 @@ func (w *election) lastResigns(c *campaign) {
 
 // leaderLateAnswer keeps back the answer to each of the first requests of a candidate in turn.
 func leaderLateAnswer(w *election) {
-	const requests = 8 // with the first ones it becomes the leader, with the others it shows that its session lives
+	const requests = 8           // first it becomes the leader with them, and then it shows that its session lives
+	const tick = 2 * time.Second // of the server, which ends sessions at its ticks alone
 	for n := 1; n <= requests; n++ {
 		for _, late := range []time.Duration{4 * time.Second, 4600 * time.Millisecond, 6 * time.Second} {
-			// A session ends at a tick of the server, every two seconds. After this wait, that is just after its timeout.
-			time.Sleep(time.Until(time.Now().Truncate(2 * time.Second).Add(3900 * time.Millisecond)))
+			// The case begins just before a tick. The timeout is a number of ticks, so the session ends just after it.
+			time.Sleep(time.Until(time.Now().Truncate(tick).Add(2*tick - 100*time.Millisecond)))
 			w.lateAnswer(n, late)
 		}
 	}
@@ -429,7 +431,7 @@ func (w *election) lateAnswer(n int, late time.Duration) {
 	leader.resign(nil)
 	back()
 	if bubble.IsClosed(leader.began) {
-		w.resignsLate(leader)
+		w.resignsAfterLoss(leader)
 	}
 	leader.cancel()
 	w.lastResigns(next)
@@ -498,7 +500,7 @@ func leadersNodeGoes(w *election) {
 	require.NoError(w, w.Session().Delete(w.Path+"/"+w.Nodes()[0], -1))
 	w.ctxMustEnd(leader, electionTimeout,
 		"an operator has written the data of the leader's node, and then deleted the node")
-	w.resignsLate(leader)
+	w.resignsAfterLoss(leader)
 }
 
 func electionGoroutines(w *election) {

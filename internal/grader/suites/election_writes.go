@@ -39,7 +39,7 @@ func (w *election) mustBeRefused(err error, what i18n.Text) {
 	w.ErrorIs(err, w.subject.ErrStale, "%s writes, and Write returns another error than ErrStale", what)
 }
 
-// writes has a leader write in its term, and then in others; and the next leader, and the first one again.
+// writes has a leader, a candidate and a former leader write. Only the leader may, and only in its present term.
 func writes(w *election) {
 	w.makeRecord()
 	leader, next := w.leaderAndNext()
@@ -103,7 +103,7 @@ func (w *election) writesAfterOutage(leader *campaign) {
 func nameComesAgain(w *election) {
 	w.makeRecord()
 	for _, oneSession := range []bool{false, true} {
-		w.Path += "-2" // a parent that has had no children
+		w.Path += "-2" // another parent, which has had no children
 		leader, admin := w.leader(), w.Session()
 		s := leader.s // of the next leader
 		if oneSession {
@@ -124,7 +124,7 @@ func nameComesAgain(w *election) {
 		w.recordMustBe("nothing", refusedButWritten)
 
 		w.ctxMustEnd(leader, electionTimeout, "the leader's node has gone, and the next leader's node has the same number")
-		w.resignsLate(leader)
+		w.resignsAfterLoss(leader)
 		w.Rest()
 		w.NoError(next.ctx.Err(), "an old leader whose node had the number of the present leader's has ended, and the "+
 			"present one's leadership is lost: its node was deleted")
@@ -135,7 +135,7 @@ func nameComesAgain(w *election) {
 // writeUnderWay holds back each request of a Write in turn, while the leader's node goes and the next one leads.
 func writeUnderWay(w *election) {
 	w.makeRecord()
-	for n := 1; w.NotPolling(n); n++ {
+	w.EachRequest(func(n int) (sent bool) {
 		leader, next := w.leaderAndNext()
 		held := w.Server.Hold(stage.Nth(n, func(r zkserver.Request) bool {
 			// The leader's proofs that its session lives touch its own node.
@@ -149,7 +149,7 @@ func writeUnderWay(w *election) {
 			w.resigns(leader)
 			w.mustLead(next)
 			w.resigns(next)
-			break
+			return false
 		}
 
 		nodes := w.NodesOf(leader.s)
@@ -164,10 +164,11 @@ func writeUnderWay(w *election) {
 		w.recordMustBe("by b", "the old leader's write was under way at the hand-over, and has overwritten the next "+
 			"leader's: an old token has written; look and write in one transaction (Multi)")
 		w.ctxMustEnd(leader, electionTimeout, "the leader's node has gone")
-		w.resignsLate(leader)
+		w.resignsAfterLoss(leader)
 		w.resigns(next)
 		w.Rest()
-	}
+		return true
+	})
 }
 
 // writeFails has a leader write a node that does not exist, then many at once, and then in trouble of each kind.
@@ -188,7 +189,7 @@ func writeFails(w *election) {
 	for i, trouble := range []func(){
 		func() { w.Server.LoseReply(changes) },
 		func() { w.Server.LoseRequest(changes) },
-		unreachable, unreachable, unreachable, // an attempt may be lucky once
+		unreachable, unreachable, unreachable, // three times, because an attempt may be lucky once
 		func() { w.Server.Fail(jute.ErrNoAuth, changes) },
 	} {
 		trouble()

@@ -231,8 +231,8 @@ func (w *fences) writeAtOnce(r Register, s *locktest.Session, tokens ...int64) m
 			w.HitOrReturns(held, results[token])
 		}
 	}
-	for range 10_000 {
-		runtime.Gosched() // virtual time stops while a goroutine waits for a register's mutex, so no wait of the bubble's
+	for range 10_000 { // until all have begun: a wait in virtual time never ends while one waits for a mutex
+		runtime.Gosched()
 	}
 	held.Release()
 
@@ -244,7 +244,7 @@ func (w *fences) writeAtOnce(r Register, s *locktest.Session, tokens ...int64) m
 }
 
 // A meanwhile is what happens while a request of a Write is held back: another process of the store writes with a
-// token, or somebody deletes the node. Of both, the write comes after the deletion and before the next request.
+// token, or somebody deletes the node. Of both, the write comes last, before the next request of the Write held back.
 type meanwhile struct {
 	writes  int64 // the token; 0: nothing is written
 	deletes bool
@@ -263,7 +263,7 @@ func (w *fences) inBetween(token int64, m meanwhile, then func(other Register, w
 
 // heldWrite holds back the n-th request of a Write. It returns false if the Write sends fewer.
 func (w *fences) heldWrite(n int, exists bool, token int64, m meanwhile,
-	then func(other Register, what i18n.Text, err error)) (met bool) {
+	then func(other Register, what i18n.Text, err error)) (sent bool) {
 	w.useAnotherPath()
 	r, s := w.openStore()
 	other, otherSession := w.openStore()
@@ -282,11 +282,12 @@ func (w *fences) heldWrite(n int, exists bool, token int64, m meanwhile,
 	did := i18n.Textf("another process of the store has stored a value with token %d", m.writes)
 	if !m.deletes {
 		w.mustPass(other, m.writes, ofQuick, "a higher token than the last")
-	} else if seen, _, _ := other.Read(); seen < token { // else the value is stored, and goes with the node
+	} else if seen, _, _ := other.Read(); seen < token { // the slow value is not stored yet: it would go with the node
 		did = "somebody has deleted the node"
 		otherSession.Delete(w.at, -1)
 	}
-	next := w.Server.Hold(stage.NthRequest(s, 1))
+
+	next := w.Server.Hold(stage.NthRequest(s, 1)) // the one after the n-th
 	op := stage.RequestKind(s, n)
 	held.Release()
 	if m.deletes && m.writes > 0 && w.HitOrReturns(next, result) && w.write(other, m.writes, ofQuick) == nil {
@@ -434,7 +435,7 @@ func (w *fences) troubledStores(trouble func(*locktest.Session)) {
 	time.Sleep(2 * time.Minute) // by then the clients are connected again
 	w.mustPass(writer, 33, "again", "the holder tries again")
 
-	held := w.Server.Hold(stage.NthRequest(readerSession, 2)) // if a Read sends so many
+	held := w.Server.Hold(stage.NthRequest(readerSession, 2)) // a Read of one request is not held
 	time.AfterFunc(time.Second, func() { thirdSession.Delete(w.at, -1); held.Release() })
 	_, _, err = reader.Read()
 	time.Sleep(2 * time.Second) // by then the node is deleted, whatever the Read has sent
@@ -443,7 +444,7 @@ func (w *fences) troubledStores(trouble func(*locktest.Session)) {
 
 	const what i18n.Text = "the client has been cut off, or has a new session, " +
 		"then somebody has deleted the node, and another process of the store has written"
-	for token := int64(41); token < 45; token++ { // each time the node has a version that it has had before
+	for token := int64(41); token < 45; token++ { // in the new node, each version is one that the two may remember
 		w.mustPass(third, token, "of the third", what)
 		for _, store := range []Register{writer, reader} {
 			w.mustHave(store, token, "of the third", what)
@@ -455,14 +456,14 @@ func (w *fences) troubledStores(trouble func(*locktest.Session)) {
 
 // storedThenStale loses the reply to each request of a Write, and another process writes before its client is back.
 func (w *fences) storedThenStale() {
-	for n, met := 1, true; met && w.NotPolling(n); n++ {
+	w.EachRequest(func(n int) (sent bool) {
 		w.useAnotherPath()
 		r, s := w.openStore()
 		other, _ := w.openStore()
 		w.mustPass(other, 33, "before", "it is the first")
 		lost, back := w.Server.LoseReply(stage.NthRequest(s, n)), w.Server.Hold(stage.Sent(s, jute.OpConnect))
 		result := w.Aside("Write", func() error { return r.Write(34, []byte(ofSlow)) })
-		met = w.HitOrReturns(lost, result)
+		sent = w.HitOrReturns(lost, result)
 		token, _, _ := other.Read()
 		w.mustPass(other, 35, ofQuick, "a higher token than the last")
 		lost.Release()
@@ -471,14 +472,15 @@ func (w *fences) storedThenStale() {
 		w.True(token < 34 || !errors.Is(err, w.subject.ErrStale), "the reply to request %d of a Write with token 34 was lost, "+
 			"its value was stored, a higher token came afterwards, and Write returns ErrStale: that says that it has changed "+
 			"nothing; return the client's error", n)
-	}
+		return sent
+	})
 }
 
 const noNode = 0 // in place of a token: the register's node is missing
 
 // lossyWrite has each request of a Write with token 34 meet a fault in turn. The register has the token before.
 func (w *fences) lossyWrite(before int64, lose stage.MakeFault) {
-	for n := 1; w.NotPolling(n); n++ {
+	w.EachRequest(func(n int) (sent bool) {
 		w.useAnotherPath()
 		r, s := w.openStore()
 		if before != noNode {
@@ -486,11 +488,11 @@ func (w *fences) lossyWrite(before int64, lose stage.MakeFault) {
 		}
 		fault := lose(stage.NthRequest(s, n))
 		err := w.write(r, 34, "after")
-		met := len(fault.Hit()) > 0
+		sent = len(fault.Hit()) > 0
 		fault.Release()
 		what := i18n.Textf("the connection broke with request %d of a Write", n)
 		if err != nil {
-			w.True(met, "Write fails with nothing wrong: %v", err)
+			w.True(sent, "Write fails with nothing wrong: %v", err)
 			w.NotErrorIs(err, w.subject.ErrStale, "%s, and Write returns ErrStale: no higher token has been seen, and the "+
 				"value may have been stored or not; return the client's error", what)
 			w.ErrorIs(err, zk.ErrConnectionClosed,
@@ -504,11 +506,9 @@ func (w *fences) lossyWrite(before int64, lose stage.MakeFault) {
 		}
 		w.mustHave(r, 34, "after", what)
 		w.mustBeRefused(r, 33, "late", "token 34 has been seen")
-		if !met {
-			w.True(n > 1, "Write sends no request: the token must outlive the process, keep it on a znode")
-			break
-		}
-	}
+		w.True(sent || n > 1, "Write sends no request: the token must outlive the process, keep it on a znode")
+		return sent
+	})
 }
 
 func fenceNoPermission(w *fences) {

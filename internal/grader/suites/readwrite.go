@@ -49,9 +49,9 @@ type (
 	readWriteCase = func(w *readWrite)
 )
 
-// played makes a case for read/write locks of one for locks, whose contender n, from 0, is a reader if reads(n) is true.
-func played(run lockCase, reads func(n int) bool) readWriteCase {
-	return func(w *readWrite) {
+// played returns what makes a read/write case of one for locks: contender n, from 0, is a reader if reads(n) is true.
+func played(reads func(n int) bool) func(run lockCase) readWriteCase {
+	withReaders := func(w *readWrite, run lockCase) {
 		next := 0
 		w.World.Subject.New = func(conn *zk.Conn, path string) locktest.Lock {
 			n := next
@@ -60,6 +60,7 @@ func played(run lockCase, reads func(n int) bool) readWriteCase {
 		}
 		run(w.World)
 	}
+	return func(run lockCase) readWriteCase { return func(w *readWrite) { withReaders(w, run) } }
 }
 
 // A oneSidedLock is the lock of a contender that is always a reader, or always a writer.
@@ -84,16 +85,14 @@ func (a oneSidedLock) Unlock() error {
 
 func (oneSidedLock) TryLock() (bool, error) { return false, errors.ErrUnsupported }
 
-// Which contenders read. With all but onlyReaders, two contenders in a row exclude each other.
-func onlyReaders(run lockCase) readWriteCase { return played(run, func(int) bool { return true }) }
-func onlyWriters(run lockCase) readWriteCase { return played(run, func(int) bool { return false }) }
-func writerFirst(run lockCase) readWriteCase {
-	return played(run, func(n int) bool { return n%2 == 1 })
-}
-func readerFirst(run lockCase) readWriteCase {
-	return played(run, func(n int) bool { return n%2 == 0 })
-}
-func readerLast(run lockCase) readWriteCase { return played(run, func(n int) bool { return n == 2 }) }
+// Which contenders read: r, and which write: w. With all but onlyReaders, two contenders in a row exclude each other.
+var (
+	onlyReaders = played(func(int) bool { return true })
+	onlyWriters = played(func(int) bool { return false })
+	writerFirst = played(func(n int) bool { return n%2 == 1 }) // w r w r …
+	readerFirst = played(func(n int) bool { return n%2 == 0 }) // r w r w …
+	readerLast  = played(func(n int) bool { return n == 2 })   // w w r w …
+)
 
 var readWriteCases = []locktest.TestCase[*readWrite]{
 	row("readers are inside together", liveness, readersTogether, basic),
@@ -196,7 +195,7 @@ func (w *readWrite) mustStillWait(p *participant, why i18n.Text) {
 	w.Sleeps(p.s, p.name, func() bool { return len(p.result) > 0 })
 	if len(p.result) > 0 {
 		w.NoError(<-p.result, "%s must wait (%s), and its lock fails", p.name, why)
-		if why == overtaken { // readers only are inside
+		if why == overtaken { // a reader has got in to readers: these are not two holders
 			w.Failf("%s has got the lock and must wait: %s", p.name, why)
 		}
 		w.Failf("%s has got the lock while another contender holds it: two holders; it must wait: %s", p.name, why)

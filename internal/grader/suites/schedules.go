@@ -66,12 +66,12 @@ func scheduleCases(s player.Subject, isRegister bool) []scheduleCase {
 	l := &caseList{
 		Subject: s, contenders: 2, faults: []player.Fault{player.LoseRequest, player.LoseReply, player.Cut, player.Expire},
 		// With one fault there are fewer than two thousand schedules; the limit is for a lock that has no end of them.
-		every: explore.Search{Limit: 3000, Merge: true}, everyName: "every schedule of two contenders",
+		usual: explore.Search{Limit: 3000, Merge: true}, usualName: "every schedule of two contenders",
 	}
 	if s.Permits > 1 { // one contender has to wait; there are too many schedules of so many contenders
 		l.contenders = s.Permits + 1
-		l.every = explore.Search{Seed: 2, Limit: 500}
-		l.everyName = randomName(l.every.Limit, l.contenders)
+		l.usual = explore.Search{Seed: 2, Limit: 500}
+		l.usualName = randomName(l.usual.Limit, l.contenders)
 	}
 	if s.Contexts {
 		l.faults = append(l.faults, player.EndContext)
@@ -92,8 +92,8 @@ type caseList struct {
 	player.Subject
 	contenders int
 	faults     []player.Fault // that may happen to any lock of this kind
-	every      explore.Search // plays every schedule, or random ones if there are too many
-	everyName  i18n.Text
+	usual      explore.Search // of most cases: every schedule, or random ones if there are too many
+	usualName  i18n.Text
 	list       []scheduleCase
 }
 
@@ -107,7 +107,7 @@ func randomName(limit, contenders int) i18n.Text {
 
 // What a contender calls in a world: its script.
 var (
-	once   []player.Op // none: then the contender locks and unlocks
+	once   []player.Op // nil is the explorer's own script: the contender locks and unlocks
 	twice  = []player.Op{player.LockOp, player.UnlockOp, player.LockOp, player.UnlockOp}
 	thrice = append(slices.Clone(twice), player.LockOp, player.UnlockOp)
 )
@@ -134,26 +134,26 @@ var faultNames = map[player.Fault]i18n.Text{
 func (l *caseList) addRegisters() {
 	const stores = 2
 	name := i18n.Text("every schedule of two stores that write and read, twice")
-	l.add(locktest.Liveness, name, oneOf(stores, twice), l.every)
+	l.add(locktest.Liveness, name, oneOf(stores, twice), l.usual)
 	for _, f := range []player.Fault{player.LoseRequest, player.LoseReply} {
 		w := oneOf(stores, twice, f)
 		w.Ensemble = true // with one address the client throws away what is sent between two connections
-		l.add(locktest.Faults, i18n.Textf("%s, and at some moment %s", name, faultNames[f]), w, l.every)
+		l.add(locktest.Faults, i18n.Textf("%s, and at some moment %s", name, faultNames[f]), w, l.usual)
 	}
 }
 
 // addComplete adds the worlds of which every schedule is played: without a fault, and with each one.
 func (l *caseList) addComplete() {
-	l.add(locktest.Liveness, l.everyName, oneOf(l.contenders, once), l.every)
+	l.add(locktest.Liveness, l.usualName, oneOf(l.contenders, once), l.usual)
 	if l.Queue {
 		l.addQueue()
 	}
-	l.add(locktest.Faults, i18n.Textf("%s, and at some moment somebody writes the data of a node again", l.everyName),
-		oneOf(l.contenders, once, player.NodeSet), l.every)
+	l.add(locktest.Faults, i18n.Textf("%s, and at some moment somebody writes the data of a node again", l.usualName),
+		oneOf(l.contenders, once, player.NodeSet), l.usual)
 	fresh := oneOf(l.contenders, once, player.LoseRequest, player.LoseReply)
 	fresh.Missing = true // the nodes above the lock's
 	l.add(locktest.Faults, i18n.Textf("%s on a path whose nodes do not exist, and a request or a reply is lost",
-		l.everyName), fresh, l.every)
+		l.usualName), fresh, l.usual)
 
 	if l.Contexts {
 		l.addContexts()
@@ -161,18 +161,18 @@ func (l *caseList) addComplete() {
 	if !l.Reentrant && !l.Timed {
 		lockAgain := []player.Op{player.LockOp, player.RelockOp, player.UnlockOp}
 		l.add(locktest.Faults, i18n.Textf("%s, and a holder whose session has ended locks again without Unlock",
-			l.everyName), oneOf(l.contenders, lockAgain, player.Expire), l.every)
+			l.usualName), oneOf(l.contenders, lockAgain, player.Expire), l.usual)
 	}
 	if !l.Timed { // it would send requests all day
-		l.add(locktest.Liveness, i18n.Textf("%s, and at some moment a day passes", l.everyName),
-			oneOf(l.contenders, once, player.Day), l.every)
+		l.add(locktest.Liveness, i18n.Textf("%s, and at some moment a day passes", l.usualName),
+			oneOf(l.contenders, once, player.Day), l.usual)
 	}
 
 	for _, f := range l.faults {
-		l.add(locktest.Faults, i18n.Textf("%s, and at some moment %s", l.everyName, faultNames[f]),
-			oneOf(l.contenders, once, f), l.every)
+		l.add(locktest.Faults, i18n.Textf("%s, and at some moment %s", l.usualName, faultNames[f]),
+			oneOf(l.contenders, once, f), l.usual)
 	}
-	if findsItsNode := len(l.Known) == 0; l.Queue && findsItsNode { // it meets several faults in a row
+	if findsItsNode := len(l.Known) == 0; l.Queue && findsItsNode { // also after several faults in a row
 		l.add(locktest.Faults, "every schedule of one contender that comes to servers that are behind, and three "+
 			"requests or replies are lost",
 			player.World{Contenders: 1, Kinds: []player.Fault{player.LoseRequest, player.LoseReply}, Faults: 3,
@@ -188,9 +188,9 @@ func (l *caseList) addQueue() {
 	w := oneOf(l.contenders, once)
 	w.Sequence, w.Stranger = nines, true // Stranger is a node of another kind
 	l.add(locktest.Liveness, i18n.Textf("%s, beside a node of another kind, and a number has one digit more than the "+
-		"one before", l.everyName), w, l.every)
-	l.add(locktest.Faults, i18n.Textf("%s, and at some moment somebody deletes a waiter's node", l.everyName),
-		oneOf(l.contenders, once, player.NodeGoes), l.every)
+		"one before", l.usualName), w, l.usual)
+	l.add(locktest.Faults, i18n.Textf("%s, and at some moment somebody deletes a waiter's node", l.usualName),
+		oneOf(l.contenders, once, player.NodeGoes), l.usual)
 	l.add(locktest.Faults, i18n.Textf("%s that lock twice, and at some moment the parent, which is empty, goes, or a "+
 		"session ends", randomName(someTwice.Limit, l.contenders)),
 		oneOf(l.contenders, twice, player.Remake, player.Expire), someTwice)
@@ -200,8 +200,8 @@ func (l *caseList) addQueue() {
 func (l *caseList) addContexts() {
 	l.add(locktest.Faults, i18n.Textf("%s that lock twice, and a ctx ends", randomName(someTwice.Limit, l.contenders)),
 		oneOf(l.contenders, twice, player.EndContext), someTwice)
-	l.add(locktest.Faults, i18n.Textf("%s, and a ctx ends after a look at it", l.everyName),
-		oneOf(l.contenders, once, player.EndAfterLook, player.EndAfterLook2), l.every)
+	l.add(locktest.Faults, i18n.Textf("%s, and a ctx ends after a look at it", l.usualName),
+		oneOf(l.contenders, once, player.EndAfterLook, player.EndAfterLook2), l.usual)
 }
 
 // addShared adds the worlds of contenders that share a session.
@@ -272,14 +272,14 @@ func (l *caseList) addRandom() {
 func (s scheduleCase) run(c *runner.Case, lock player.Subject) {
 	var entered atomic.Bool // a contender has been inside
 	lock = lock.Wrapped(func(l player.Lock, _ *zk.Conn, _, _ string) player.Lock {
-		c.Step() // a schedule begins
+		c.Step() // for the watchdog: a schedule begins
 		return recordEntry(l, &entered)
 	})
 	if s.unsafeOnly {
 		lock.Ignore = slices.Concat(lock.Ignore, player.KindsBut(unsafe...))
 	}
 	s.world.Lock = lock
-	s.world.Tagged = s.world.Shared && lock.Alone // else goroutines that send equal requests at once get each other's answers
+	s.world.Tagged = s.world.Shared && lock.Alone // tags tell equal requests of one session's goroutines apart
 
 	const memory = 256 << 20 // bytes, until this returns: the explorer leaves garbage
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(memory))
@@ -351,11 +351,12 @@ func (r entryRecorder) Does() i18n.Text {
 
 // labAddress is the address at which the lab plays a trace up to its violation, from the # on. If
 // another violation would end the schedule there before, the address names the one that is wanted.
-// It is empty if the lab does not come to the violation: a lock may draw lots.
+// It is empty if the lab does not come to the violation: a lock may be random.
 func labAddress(c *runner.Case, tr *player.Trace) string {
 	a := addressOf(tr)
 	for range 4 { // tries, for a lock whose schedules do not repeat each time
-		for _, a.Want = range []player.Kind{"", tr.Violation.Kind} {
+		for _, want := range []player.Kind{"", tr.Violation.Kind} { // "": the first violation, whichever it is
+			a.Want = want
 			if kind, err := replay(c, a.String()); err == nil && kind == tr.Violation.Kind {
 				return a.String()
 			}

@@ -154,6 +154,16 @@ func (w *semaphoreWorld) release(a acquirer, name i18n.Text) {
 	w.NoError(w.Result(w.Aside("Release", a.lock.Unlock), i18n.Textf("Release of %s", name)), "Release of %s fails", name)
 }
 
+// without returns all acquirers but those with these indexes.
+func without(all []acquirer, gone ...int) (rest []acquirer) {
+	for i, a := range all {
+		if !slices.Contains(gone, i) {
+			rest = append(rest, a)
+		}
+	}
+	return rest
+}
+
 // empty has all that are inside release.
 func (w *semaphoreWorld) empty(inside []acquirer) {
 	for _, a := range inside {
@@ -198,7 +208,7 @@ func (w *semaphoreWorld) waitersGetIn() {
 	w.mustStayOut(again, name)
 	w.release(all[permits-1], "one that has been inside all the time")
 	w.mustEnterNext(again, name)
-	w.empty(slices.Concat(all[:permits/2], all[permits/2+1:permits-1], all[permits:]))
+	w.empty(without(all, permits/2, permits-1))
 }
 
 // hugePermits has contenders take a place with Acquire and with TryAcquire: nearly all places are
@@ -222,7 +232,10 @@ func (w *semaphoreWorld) hugePermits() {
 
 func whicheverGoes(w *semaphoreWorld) {
 	for first := range w.permits {
-		for second := range w.permits {
+		for second := range w.permits + 1 { // the first waiter, which is inside by then, may go second
+			if second == first {
+				continue
+			}
 			all := w.fill(2) // these two wait
 			firstWaiter, secondWaiter := all[w.permits], all[w.permits+1]
 			w.release(all[first], "one that is inside")
@@ -230,15 +243,10 @@ func whicheverGoes(w *semaphoreWorld) {
 				w.permits))
 			w.mustStayOut(secondWaiter, "the second waiter")
 
-			inside := slices.Concat(all[:first], all[first+1:w.permits+1])
-			next := second // the number of inside[second] in all
-			if next >= first {
-				next++
-			}
-			w.release(inside[second], "one that is inside")
+			w.release(all[second], "one that is inside")
 			w.mustEnterNext(secondWaiter, i18n.Textf("%s has gone, and then %s, which was inside as well: the second waiter",
-				stage.Contender(first), stage.Contender(next)))
-			w.empty(slices.Concat(inside[:second], inside[second+1:], all[w.permits+1:]))
+				stage.Contender(first), stage.Contender(second)))
+			w.empty(without(all, first, second))
 		}
 	}
 }
@@ -248,47 +256,45 @@ func releaseBeforePlaceWatch(w *semaphoreWorld) {
 	for first := range w.permits {
 		for _, hold := range []stage.MakeFault{w.Server.Hold, w.Server.HoldReply} {
 			for _, looksAgain := range []bool{false, true} {
-				n := 2 // request 1 is the create
-				for w.NotPolling(n) && w.releaseAt(n, first, hold, looksAgain) {
-					n++
-				}
+				w.EachRequest(func(n int) bool { return w.releaseAt(n, first, hold, looksAgain) })
 			}
 		}
 	}
 }
 
-// releaseAt has contender first go while the n-th request of a waiter is held back, and reports whether the waiter has
-// sent n. With looksAgain, the requests count from when a node before the waiter's has gone, n from 2 on.
-func (w *semaphoreWorld) releaseAt(n, first int, hold stage.MakeFault, looksAgain bool) bool {
+// releaseAt has contender first go while a request of a waiter is held back: the n-th after its create or, with
+// looksAgain, after a node before the waiter's has gone. It reports whether the waiter has sent that request.
+func (w *semaphoreWorld) releaseAt(n, first int, hold stage.MakeFault, looksAgain bool) (sent bool) {
 	all := w.fill(0) // nobody waits
 	l, s := w.Contender()
+	number := 1 + n // among all requests of the waiter, of which the create is the first
 	var before, waiter acquirer
 	if looksAgain {
 		before = w.beginAcquire(w.Contender())
 		w.mustStayOut(before, "the second waiter")
 		waiter = w.beginAcquire(l, s)
 		w.mustStayOut(waiter, "the second waiter")
-		n += len(stage.RequestsOf(s)) - 1
+		number = len(stage.RequestsOf(s)) + n
 	}
 
-	held := hold(stage.NthRequest(s, n-len(stage.RequestsOf(s)))) // NthRequest counts from now on
+	held := hold(stage.NthRequest(s, number-len(stage.RequestsOf(s)))) // NthRequest counts from now on
 	if looksAgain {
 		w.Vanishes(before.s)
 		synctest.Wait() // its event has arrived
 	} else {
 		waiter = w.beginAcquire(l, s)
 	}
-	met := w.HitOrSleeps(held, s, "the request is held back, or the waiter waits")
-	w.True(met || n > 2, "the waiter sends nothing but its create before it waits")
+	sent = w.HitOrSleeps(held, s, "the request is held back, or the waiter waits")
+	w.True(sent || number > 2, "the waiter sends nothing but its create before it waits")
 	w.release(all[first], "one that is inside")
 	synctest.Wait() // its event has arrived
 	held.Release()
 	w.mustEnter(waiter, i18n.Textf("%s, which was inside, has gone while request %d of a waiter, %v, was on its way: "+
-		"the waiter", stage.Contender(first), n, stage.RequestKind(s, n)),
+		"the waiter", stage.Contender(first), number, stage.RequestKind(s, number)),
 		"between looking and watching a node can go; use one request that looks and sets the watch (GetW), look again "+
 			"if it finds no node, and keep an event that comes while you set the next watch")
-	w.empty(append(slices.Delete(all, first, first+1), waiter))
-	return met
+	w.empty(append(without(all, first), waiter))
+	return sent
 }
 
 // placeWakeUps has those inside leave while nine wait, and counts the watch events of each release.
@@ -299,12 +305,11 @@ func placeWakeUps(w *semaphoreWorld) {
 	const waiting = 9
 	all := w.fill(waiting)
 	sessions := sessionsOf(all)
-	inside := []int{0, 1, 2}                        // for there are three permits
-	done := map[int]bool{0: true, 1: true, 2: true} // those that wait no longer
+	last := w.permits - 1                           // of those inside: if it leaves, most are woken
+	done := map[int]bool{0: true, 1: true, 2: true} // those that wait no longer, whose events do not count
 	for i := range waiting {
 		before := locktest.Events(sessions, done)
-		last := len(inside) - 1 // if the contender that came last leaves, most are woken
-		w.release(all[inside[last]], "one that is inside")
+		w.release(all[last], "one that is inside")
 		w.mustEnterNext(all[w.permits+i], "the waiter whose turn it is")
 		for j := w.permits + i + 1; j < len(all); j++ {
 			w.mustStayOut(all[j], stage.Contender(j))
@@ -312,13 +317,10 @@ func placeWakeUps(w *semaphoreWorld) {
 		sent, most := int(locktest.Events(sessions, done)-before), w.subject.WakeUps(w.permits)
 		w.True(sent <= most, "a release with %d waiting and %d permits sent %d watch events, and %d at most were predicted (the herd "+
 			"effect): a waiter far back in the queue cannot get in, so it need not wake", waiting-i, w.permits, sent, most)
-		inside[last] = w.permits + i
-		done[w.permits+i] = true
+		last = w.permits + i
+		done[last] = true
 	}
-	for _, i := range inside {
-		w.release(all[i], "one that is inside")
-	}
-	w.NothingLeft()
+	w.empty([]acquirer{all[0], all[1], all[last]})
 }
 
 // placeRequests has contenders arrive, and then each leave in turn, and counts their requests.

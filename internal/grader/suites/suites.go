@@ -8,7 +8,8 @@ import (
 	"example.com/zklock/internal/locktest/stage"
 )
 
-// The groups and the traits of cases, for the tables of this package.
+// The groups and the traits of cases, for the tables of this package. A basic case is also asked of a first attempt. An
+// exact one needs control of the server, a calm one sessions that live for long. In a bare one the parents are missing.
 const (
 	safety, liveness, faults, cost = stage.Safety, stage.Liveness, stage.Faults, stage.Cost
 	basic, exact, calm, bare       = stage.OfBasic, stage.Exact, stage.Calm, stage.Bare
