@@ -21,7 +21,7 @@ import (
 )
 
 // An archive is a compiled package. An attempt is compiled and linked with the archives that its
-// test needs. This takes half of the time that go test -c takes, because that looks at each package again.
+// test needs. This takes half of the time that go test -c takes, because that checks each package again.
 type archive struct {
 	name, file string
 	std        bool // of the standard library
@@ -30,12 +30,14 @@ type archive struct {
 // stdMark stands, in a hand-out's list, for the archive of a standard package: Go has it on each machine.
 const stdMark = "std"
 
+const local, portable = false, true // of what a call of go writes
+
 // goTool prepares a call of go. If the output is to be portable, it is the same in each folder and on each machine.
-func goTool(ctx context.Context, root string, portable bool, args ...string) *exec.Cmd {
+func goTool(ctx context.Context, root string, isPortable bool, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOTOOLCHAIN=local")
-	if portable { // of two settings of a variable, the last one counts
+	if isPortable { // of two settings of a variable, the last one counts
 		cmd.Env = append(cmd.Env, "GOFLAGS=-trimpath", "CGO_ENABLED=0", "GOTOOLCHAIN="+runtime.Version())
 	}
 	return cmd
@@ -49,10 +51,10 @@ var knownArchives = struct {
 
 // archivesOf returns the archives that attempts, and the tests of the exercises, may need. Go compiles what is missing.
 // For a hand-out of this root they must be portable; then they are not remembered.
-func archivesOf(ctx context.Context, root string, portable bool) (list []archive, err error) {
+func archivesOf(ctx context.Context, root string, isPortable bool) (list []archive, err error) {
 	knownArchives.Lock()
 	defer knownArchives.Unlock()
-	if list := knownArchives.byRoot[root]; list != nil && !portable {
+	if list := knownArchives.byRoot[root]; list != nil && !isPortable {
 		return list, nil
 	}
 	var packages []string // of which go has the archives
@@ -66,7 +68,7 @@ func archivesOf(ctx context.Context, root string, portable bool) (list []archive
 	}
 
 	args := append([]string{"list", "-deps", "-export", "-f", "{{.ImportPath}} {{.Standard}} {{.Export}}"}, packages...)
-	cmd := goTool(ctx, root, portable || handedOut(root), args...)
+	cmd := goTool(ctx, root, isPortable || handedOut(root), args...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -79,7 +81,7 @@ func archivesOf(ctx context.Context, root string, portable bool) (list []archive
 		}
 		list = append(list, archive{name: f[0], file: f[2], std: f[1] == "true"})
 	}
-	if !portable {
+	if !isPortable {
 		knownArchives.byRoot[root] = list
 	}
 	return list, nil
@@ -130,7 +132,7 @@ func main() {
 
 // build compiles attempts with our tests into one test binary. Its error is for the student.
 func (c *cell) build(ctx context.Context, root string, attempts ...*attempt) (binary string, err error) {
-	list, err := archivesOf(ctx, root, false)
+	list, err := archivesOf(ctx, root, local)
 	if err != nil {
 		return "", err
 	}

@@ -25,7 +25,7 @@ type exercise struct {
 	tests   []suite  // of lock_test.go, in the order in which they are graded
 
 	// file is the name of the file that the student writes, if that is data; "" means lock.go.
-	// The attempt then consists of the files whose names end like this.
+	// A file of the attempt is then one whose name has this suffix.
 	file string
 	// grade, if it is not nil, judges the cases of the suites in place of lock_test.go: see grading.each.
 	grade func(ctx context.Context, g *grading) error

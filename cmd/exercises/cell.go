@@ -21,7 +21,7 @@ type limits struct {
 	time    time.Duration // of the processor: to build, and again to run
 	memory  int64         // in bytes, of all processes of the attempt together
 	begin   time.Duration // of the processor, to run each init; 0: as long as beginning, in run.go
-	waiting time.Duration // in which nothing of the attempt can run; 0: no limit
+	waiting time.Duration // of the clock, in which no process of the attempt can run, because all wait; 0: no limit
 	ceiling time.Duration // of the clock: after it, the machine is too busy to grade; 0: busyFactor times as much as time
 }
 
@@ -118,7 +118,7 @@ func (c *cell) watch(ctx context.Context) {
 			return
 		case <-ceiling.C:
 			got := c.usage().time.Round(10 * time.Millisecond)
-			advice := 2 * c.clock() / busyFactor // with this -limit, the ceiling is twice as high
+			advice := 2 * c.clock() / busyFactor // the -limit with which the ceiling is twice as high
 			c.stop(ending{busy: true, Text: i18n.Textf(
 				"nothing was graded: the machine is too busy. In %v the attempt has got %v of processor time, and may use %v. "+
 					"Try again, or wait longer with -limit %v", c.clock(), got, c.time, advice)})
@@ -204,7 +204,7 @@ func (c *cell) done(pid int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.live[pid] {
-		c.spent += groupUsage(pid).time // of processes that no other has waited for
+		c.spent += groupUsage(pid).time // of those still alive: run adds the time of those that were waited for
 		confine.KillGroup(pid)
 		delete(c.live, pid)
 	}

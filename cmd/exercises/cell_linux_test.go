@@ -17,7 +17,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// TestACommandThatIsEndedLeavesNothing: neither the process of an attempt that never ends, nor its folder.
+// TestACommandThatIsEndedLeavesNothing ends the command while it grades: no process of the attempt is left, no folder.
 func TestACommandThatIsEndedLeavesNothing(t *testing.T) {
 	takesMinutes(t)
 	self := testenv.Must(os.Executable())(t)
@@ -28,13 +28,13 @@ func TestACommandThatIsEndedLeavesNothing(t *testing.T) {
 		t.Run(sig.String(), func(t *testing.T) {
 			dir := writeAttempt(t, exercises[0], fileText(t, rootOf(t), exercises[0].answer)+"\nfunc init() { for {} }\n").dir
 			temp := t.TempDir()
-			cmd := exec.Command(self, commandArg, "grade", "-limit", "1h", dir)
+			cmd := exec.Command(self, commandArg, "grade", "-limit", "1h", dir) // TestMain becomes the command
 			cmd.Env = append(os.Environ(), "TMPDIR="+temp)
 			require.NoError(t, cmd.Start())
 			ended := make(chan error, 1)
 			go func() { ended <- cmd.Wait() }()
 			cells := func() []string { return testenv.Must(filepath.Glob(filepath.Join(temp, "exercises-*")))(t) }
-			for len(cells()) < 2 { // to build, and to run
+			for len(cells()) < 2 { // one cell builds the attempt, and then a second one runs it
 				select {
 				case err := <-ended:
 					t.Fatal("the command has ended by itself: ", err)
@@ -53,7 +53,7 @@ func TestACommandThatIsEndedLeavesNothing(t *testing.T) {
 			})
 			require.Zero(t, left, "processes")
 			require.Empty(t, cells())
-			require.Equal(t, 130, cmd.ProcessState.ExitCode())
+			require.Equal(t, 130, cmd.ProcessState.ExitCode(), "the status of a command that was interrupted")
 		})
 	}
 }

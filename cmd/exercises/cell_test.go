@@ -36,7 +36,7 @@ const (
 // short has a ceiling that is reached while the attempt sleeps, as if the machine gave it no processor time.
 var short = limits{time: time.Hour, memory: 1 << 30, ceiling: time.Second}
 
-// TestABusyMachineGradesNothing: neither an attempt that runs, nor one that is built or begins.
+// TestABusyMachineGradesNothing has the ceiling reached while an attempt is built, begins, runs, or plays links.
 func TestABusyMachineGradesNothing(t *testing.T) {
 	t.Parallel()
 	for doing, program := range map[string]string{"begins": sleeps, "runs": beginsAndSleeps} {
@@ -50,7 +50,7 @@ func TestABusyMachineGradesNothing(t *testing.T) {
 			require.Empty(t, r.Parts)
 			require.Empty(t, r.Failed)
 			require.Contains(t, r.Why.String(), "nothing was graded: the machine is too busy. In 1s ")
-			require.Contains(t, r.Why.String(), "with -limit 200ms") // twice the ceiling, by busyFactor
+			require.Contains(t, r.Why.String(), "with -limit 200ms") // 2 s, twice the ceiling, divided by busyFactor
 			require.Contains(t, r.Why.In(i18n.Chinese), "-limit 200ms")
 			require.Empty(t, leftEnglish(r.Why.In(i18n.Chinese)))
 		})
@@ -69,7 +69,7 @@ func TestABusyMachineGradesNothing(t *testing.T) {
 	})
 }
 
-// TestWhatWasNotGradedHasNoPoints: no output says 0.
+// TestWhatWasNotGradedHasNoPoints asserts that no output says 0 for an attempt that was not graded.
 func TestWhatWasNotGradedHasNoPoints(t *testing.T) {
 	busy := exercises[1].ungraded(i18n.Textf("nothing was graded: %s", "x"))
 	busy.Ungraded = true

@@ -30,9 +30,9 @@
 // An attempt is the Go files of a folder without its tests. readAttempt refuses one that imports what a lock does not
 // need. grade compiles it with our test, links both with archives of what they need (build.go) into a test binary,
 // and asks that for one case after the other, through runner.Remote, in a cell (limits, process group, no network).
-// The process of the binary never says which cases there are.
+// grade has the list of the cases, so no process of an attempt can make it shorter.
 //
-// If the student is to write data, the entry names the file, and a function grade that judges the
+// If the student is to write data, the entry names the file, and its field grade is a function that judges the
 // cases in place of lock_test.go: it goes through grading.each, and calls passes or fails for each.
 //
 // All texts for a person are in the reader's language: flag -lang, otherwise LC_ALL or LANG. A

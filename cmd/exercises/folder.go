@@ -34,7 +34,7 @@ type attempt struct {
 	files map[string]string // name to absolute path
 	hash  string            // of names and texts; line ends make no difference
 
-	// Tests build many attempts as one program. Alone, an attempt has neither of these.
+	// Only for tests, which build many attempts as one program.
 	id    string // its number in that program
 	built func() (binary string, err error)
 }
@@ -66,7 +66,7 @@ func readAttempt(dir string, asked *exercise) (*attempt, error) {
 	a.hash = fmt.Sprintf("%x", r.sum.Sum(nil))
 
 	switch {
-	case len(a.files) == 0 && r.refused == nil && !kind.asksForData(): // one that does may have no file before it is begun
+	case len(a.files) == 0 && r.refused == nil && !kind.asksForData(): // a data file is missing until it is begun
 		return nil, i18n.Errorf("%s has no Go files: copy the exercise's %s into it", dir, kind.writes())
 	case a.exercise == nil && r.refused != nil:
 		return nil, r.refused

@@ -103,7 +103,7 @@ type studentJSON struct {
 	Exercises []attemptJSON `json:"exercises"`
 }
 
-// An attemptJSON replaces fields of the result: texts for a program are in English.
+// An attemptJSON is a result, some of whose fields are hidden by others of the same name: texts are in English here.
 type attemptJSON struct {
 	Folder string `json:"folder,omitempty"`
 	*result

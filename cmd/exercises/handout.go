@@ -13,8 +13,8 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// A hand-out is a folder for students. It has pages and stubs, but no solutions, steps, mutants or attempts: archives
-// have what an attempt imports, and the grader is a program. Both are for this system and for go.mod's version of Go.
+// A hand-out is a folder for students. It has pages and stubs, but no solutions, steps, mutants or attempts. What an
+// attempt imports comes as compiled archives, and the grader as a binary: for this system and go.mod's version of Go.
 const (
 	builtFolder = "cmd/exercises/grader" // of a hand-out, from its root on
 	builtList   = builtFolder + "/list"  // of the archives
@@ -50,7 +50,7 @@ func (a *app) handOut(ctx context.Context, dir string) error {
 		files, _ := filepath.Glob(filepath.Join(a.root, filepath.FromSlash(pattern))) // no pattern of ours is wrong
 		for _, file := range files {
 			info, err := os.Stat(file)
-			if err == nil && !info.IsDir() {
+			if err == nil && !info.IsDir() { // such as .solution
 				err = copyFile(filepath.Join(dir, strings.TrimPrefix(file, a.root)), file)
 			}
 			if err != nil {
@@ -69,11 +69,11 @@ func copyFile(to, from string) error {
 // writeBuilt writes the grader, and the archives for an attempt.
 func (a *app) writeBuilt(ctx context.Context, dir string) error {
 	grader := filepath.Join(dir, builtFolder)
-	build := goTool(ctx, a.root, true, "build", "-o", filepath.Join(grader, "exercises"), "./cmd/exercises")
+	build := goTool(ctx, a.root, portable, "build", "-o", filepath.Join(grader, "exercises"), "./cmd/exercises")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w\n%s", err, out)
 	}
-	list, err := archivesOf(ctx, a.root, true)
+	list, err := archivesOf(ctx, a.root, portable)
 	if err != nil {
 		return err
 	}

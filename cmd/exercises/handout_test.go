@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -15,8 +14,8 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// TestAHandOutGrades: the grader of a hand-out grades solutions and wrong attempts, although the hand-out has no
-// line of a solution. The solution of exercise 4 imports that of exercise 3.
+// TestAHandOutGrades has the grader of a hand-out grade solutions and wrong attempts, although the hand-out has no line
+// of a solution. The solution of exercise 4 imports that of exercise 3.
 func TestAHandOutGrades(t *testing.T) {
 	takesMinutes(t)
 	root, dir := rootOf(t), filepath.Join(t.TempDir(), "class")
@@ -51,8 +50,8 @@ func TestAHandOutGrades(t *testing.T) {
 	}
 	write("1", "package naive\n\nfunc New() { undefined() }\n")
 	write("2", fileText(t, "testdata/wrong/2-list-then-watch.go.txt"))
-	for _, e := range []*exercise{exercises[2], exercises[3], exercises[10]} {
-		write(fmt.Sprint(e.number), fileText(t, root, e.answer))
+	for _, number := range []string{"3", "4", "11"} {
+		write(number, fileText(t, root, testenv.Must(find(number))(t).answer))
 	}
 	cmd := exec.CommandContext(t.Context(), "go", "run", "./cmd/exercises", "grade", "-limit", "10m", ".")
 	cmd.Dir = dir

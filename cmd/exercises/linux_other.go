@@ -2,8 +2,8 @@
 
 package main
 
-// groupUsage does not know what a process group uses, or whether it waits: the clock is the limit.
+// groupUsage does not know what a process group uses. It says that all of it waits, so the clock is the limit.
 func groupUsage(int) resources { return resources{waits: true} }
 
-// sweep finds no processes.
+// sweep does nothing: on Linux it ends the processes that an attempt has left behind.
 func sweep(string) {}

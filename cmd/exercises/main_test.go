@@ -91,7 +91,7 @@ func fileText(t *testing.T, elements ...string) string {
 	return string(unixLines(b))
 }
 
-// TestWatchOutlivesAFileThatIsAway: some editors save a file by removing it and writing it again.
+// TestWatchOutlivesAFileThatIsAway does what some editors do to save a file: they remove it and write it again.
 func TestWatchOutlivesAFileThatIsAway(t *testing.T) {
 	root := t.TempDir()
 	e := exercises[0]
@@ -127,7 +127,7 @@ func TestWatchOutlivesAFileThatIsAway(t *testing.T) {
 	})
 }
 
-// TestStudentsOfOneName: each folder is a student, and an attempt or some, whatever its name.
+// TestStudentsOfOneName asserts that each folder is a student, whatever its name, and which attempts it has.
 func TestStudentsOfOneName(t *testing.T) {
 	root, dir := rootOf(t), t.TempDir()
 	for _, name := range []string{"a/anna", "b/anna", "b/bob"} {
@@ -138,7 +138,6 @@ func TestStudentsOfOneName(t *testing.T) {
 	dirs := expand([]string{in("a/anna"), in("b") + "/*", in("b/bob") + "/", "."})
 	require.Equal(t, []string{in("a/anna"), in("b/anna"), in("b/bob"), "."}, dirs, "a pattern stands for what it matches, and no folder comes twice")
 	require.Equal(t, []string{in("a/anna"), in("b/anna"), "bob", "b"}, studentsOf(dirs), "two students of one name are two")
-	// What follows asks which attempts a folder has.
 	_, err := findAttempts(in("nobody"), nil)
 	require.EqualError(t, err, "there is no folder "+in("nobody"))
 	require.NoError(t, os.WriteFile(in("zip"), nil, 0o644))
@@ -197,7 +196,7 @@ func TestCommandLine(t *testing.T) {
 	require.Contains(t, out, "package predecessor")
 }
 
-// TestTheLanguageFollowsTheReader: it is that of the flag, else of LC_ALL, else of LANG, else English.
+// TestTheLanguageFollowsTheReader sets the flag, LC_ALL and LANG: the first of them that is set has the language.
 func TestTheLanguageFollowsTheReader(t *testing.T) {
 	t.Setenv("EXERCISES_CACHE", t.TempDir())
 	said := func(lcAll, lang string, args ...string) string {

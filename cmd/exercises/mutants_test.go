@@ -15,7 +15,7 @@ import (
 // A mutant is the solution with one place changed, in a file of the folder mutants.
 type mutant struct {
 	name     string
-	dies     []string // the cases that it must fail
+	killedBy []string // the cases that it must fail
 	says     string   // words that a message of theirs must have
 	old, new string   // the place in the solution, and what the mutant has there
 }
@@ -31,7 +31,7 @@ func mutants(t *testing.T, root string, e *exercise) (list []mutant) {
 		m := mutantFile.FindStringSubmatch(fileText(t, file))
 		require.NotNil(t, m, "%s: want a line such as case: …, --- old, …, --- new, …", file)
 		name := strings.TrimSuffix(filepath.Base(file), ".txt")
-		list = append(list, mutant{name: name, dies: strings.Split(m[1], "\nalso: "), says: m[2], old: m[3], new: m[4]})
+		list = append(list, mutant{name: name, killedBy: strings.Split(m[1], "\nalso: "), says: m[2], old: m[3], new: m[4]})
 	}
 	return list
 }
@@ -42,8 +42,8 @@ func (m mutant) of(t *testing.T, solution string) string {
 	return strings.Replace(solution, m.old, m.new, 1)
 }
 
-// TestMutantsFitTheSolution: each mutant can be made of it. Some mutant fails each case of owners,
-// contexts and lost replies, for which the tests of locktest have no broken lock.
+// TestMutantsFitTheSolution asserts that each mutant can be made of the solution. For each case of owners, contexts and
+// lost replies, there must be a mutant that fails it: the tests of locktest have no broken lock for these.
 func TestMutantsFitTheSolution(t *testing.T) {
 	root := rootOf(t)
 	for _, e := range exercises {
@@ -53,8 +53,8 @@ func TestMutantsFitTheSolution(t *testing.T) {
 		var failed []string
 		for _, m := range list {
 			require.NotEqual(t, solution, m.of(t, solution))
-			require.Subset(t, e.names(), m.dies, "%s: mutant %s names a case that is not graded", e.folder, m.name)
-			failed = append(failed, m.dies...)
+			require.Subset(t, e.names(), m.killedBy, "%s: mutant %s names a case that is not graded", e.folder, m.name)
+			failed = append(failed, m.killedBy...)
 		}
 		withoutBrokenLocks := []string{"TestOwners", "TestContexts", "TestLostReplies"}
 		for _, s := range e.tests {
@@ -74,27 +74,27 @@ func TestMutantsDie(t *testing.T) {
 		if !testenv.AtLength() {
 			seen := make(map[string]bool) // groups of a suite that have a mutant
 			played = slices.DeleteFunc(played, func(m mutant) bool {
-				s := e.tests[slices.IndexFunc(e.tests, func(s suite) bool { return slices.Contains(s.all, m.dies[0]) })]
-				group := s.test + string(s.groups[m.dies[0]])
+				s := e.tests[slices.IndexFunc(e.tests, func(s suite) bool { return slices.Contains(s.all, m.killedBy[0]) })]
+				group := s.test + string(s.groups[m.killedBy[0]])
 				known := seen[group]
 				seen[group] = true
 				return known
 			})
 		}
 
-		solution, all := fileText(t, root, e.answer), make(map[string]*attempt)
+		solution, made := fileText(t, root, e.answer), make(map[string]*attempt)
 		for _, m := range played {
 			// Only the cases that the mutant names are asked for: others may fail as well.
-			all[m.name] = writeAttempt(t, e, m.of(t, solution))
-			all[m.name].exercise = withCases(e, func(_ suite, name string) bool { return slices.Contains(m.dies, name) })
+			made[m.name] = writeAttempt(t, e, m.of(t, solution))
+			made[m.name].exercise = withCases(e, func(_ suite, name string) bool { return slices.Contains(m.killedBy, name) })
 		}
-		buildTogether(t, all)
+		buildTogether(t, made)
 		for _, m := range played {
 			t.Run(e.folder+" "+m.name, func(t *testing.T) {
 				t.Parallel()
-				r := gradeOf(t, all[m.name], generous, nil)
+				r := gradeOf(t, made[m.name], generous, nil)
 				require.Empty(t, r.Why)
-				require.Len(t, r.Failed, len(m.dies), "of the cases %q not all fail", m.dies)
+				require.Len(t, r.Failed, len(m.killedBy), "of the cases %q not all fail", m.killedBy)
 				said := ""
 				for _, f := range r.Failed {
 					t.Logf("%s: %s", f.Case, firstLines(f.Words.String(), 1))

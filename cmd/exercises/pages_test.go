@@ -100,7 +100,7 @@ func TestTheFiguresOfThePages(t *testing.T) {
 	}
 }
 
-// TestNextBeginsWithTheGoal: it shows the heading and the goal, and not what is before them on the page.
+// TestNextBeginsWithTheGoal asserts that next shows the heading and the goal, and not what is before them on the page.
 func TestNextBeginsWithTheGoal(t *testing.T) {
 	root := rootOf(t)
 	for _, e := range exercises {
@@ -157,7 +157,7 @@ func TestPagesGiveNothingAway(t *testing.T) {
 	for _, e := range exercises {
 		stub := codeLines(fileText(t, e.dir(root), e.writes()))
 		secret := secretLines(t, root, e, stub)
-		least := 21 // lines of the solution: a stub in which these are missing does not give it away
+		least := 21 // lines: each solution in Go has at least as many that its stub lacks
 		if e.file == counterexample.File {
 			least = len(locks.Tasks) // a line each
 		}
@@ -202,7 +202,7 @@ func TestThePagesSayWhatTheCommandSays(t *testing.T) {
 	require.Greater(t, equal, 5)
 }
 
-// TestThePagesGlossACaseAsTheGraderDoes: the gloss behind the name of a case on a Chinese page is the grader's.
+// TestThePagesGlossACaseAsTheGraderDoes compares the glosses behind the names of cases with the grader's.
 func TestThePagesGlossACaseAsTheGraderDoes(t *testing.T) {
 	root := rootOf(t)
 	var pages []string

@@ -39,7 +39,7 @@ func (a *app) prepare(ctx context.Context) error {
 	list := preparations()
 	for i, c := range list {
 		a.print("%d of %d: compiling %s …\n", i+1, len(list), c.what)
-		cmd := goTool(ctx, a.root, false, c.args...)
+		cmd := goTool(ctx, a.root, local, c.args...)
 		cmd.Env = append(cmd.Env, c.env...)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return i18n.Errorf("go %s: %w\n%s", strings.Join(c.args, " "), err, out)

@@ -15,7 +15,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// replayDying stands for counterexample.Serve with an engine that does not survive some schedules.
+// replayDying does what each answer says, in place of counterexample.Serve. TestMain calls it for dyingArg.
 func replayDying([]string) {
 	answers := make(map[int]string)
 	if err := json.NewDecoder(os.Stdin).Decode(&answers); err != nil {
@@ -41,7 +41,7 @@ func replayDying([]string) {
 	}
 }
 
-// TestAnEngineThatDiesCostsOneAnswer: the answers after it are played all the same. replayDying says what each one does.
+// TestAnEngineThatDiesCostsOneAnswer asserts that the answers after that one are played all the same.
 func TestAnEngineThatDiesCostsOneAnswer(t *testing.T) {
 	t.Parallel()
 	answers := map[int]string{1: "", 2: "panics", 3: "", 4: "exits", 6: "prints"}
@@ -56,7 +56,7 @@ func TestAnEngineThatDiesCostsOneAnswer(t *testing.T) {
 	require.Contains(t, played[6].Words.String(), "ends the lab's engine")
 }
 
-// TestAnEngineThatSpinsIsStopped: at the attempt's limit.
+// TestAnEngineThatSpinsIsStopped asserts that an answer that spins ends at the attempt's limit.
 func TestAnEngineThatSpinsIsStopped(t *testing.T) {
 	t.Parallel()
 	short := limits{time: 200 * time.Millisecond, memory: 1 << 30, ceiling: time.Hour}

@@ -166,7 +166,7 @@ func (g *grading) fails(f failure) (goOn bool) {
 // askTests compiles an attempt with our tests, and has their cases run in a cell.
 func askTests(ctx context.Context, g *grading) error {
 	// This comes before the cell, because the time of a cell counts as the attempt's.
-	if _, err := archivesOf(ctx, g.root, false); err != nil {
+	if _, err := archivesOf(ctx, g.root, local); err != nil {
 		return err
 	}
 	buildCell, err := newCell(ctx, g.limits) // the cases have another one: to build and to run may each take the full time

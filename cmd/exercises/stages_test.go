@@ -15,7 +15,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// TestStagesAreTheExercise: each case belongs to one stage, and the README says which stages there are.
+// TestStagesAreTheExercise asserts that each case belongs to one stage, and that the README has all stages.
 func TestStagesAreTheExercise(t *testing.T) {
 	root := rootOf(t)
 	for number := range staged().Exercises {
@@ -76,7 +76,7 @@ func TestTheFirstMessageIsOfTheStageThatComesNext(t *testing.T) {
 	}
 }
 
-// TestTwoHoldersAreHeadedSafety: whatever group the case belongs to.
+// TestTwoHoldersAreHeadedSafety asserts that two holders are headed "safety", whatever group the case belongs to.
 func TestTwoHoldersAreHeadedSafety(t *testing.T) {
 	for _, group := range []locktest.Group{locktest.Safety, locktest.Liveness, locktest.Faults, locktest.Cost} {
 		require.Equal(t, "safety", failure{Group: group, Words: i18n.Same("A and B: two holders")}.Heading().String())
@@ -99,7 +99,7 @@ func TestEachStageCanBeDone(t *testing.T) {
 		// To play what fails takes long: of the next stage only a few schedules are played, and no later stage.
 		few := sample(e, withoutBasics).names()
 		a.exercise = withCases(e, func(s suite, name string) bool {
-			isDone := slices.ContainsFunc(e.stages()[:done], func(s stage) bool { return slices.Contains(s.Cases, name) })
+			isDone := slices.ContainsFunc(e.stages()[:done], func(st stage) bool { return slices.Contains(st.Cases, name) })
 			isNext := slices.Contains(e.stages()[done].Cases, name)
 			return isDone || isNext && (s.test != "TestSchedules" || slices.Contains(few, name))
 		})

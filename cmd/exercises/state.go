@@ -47,7 +47,7 @@ func (a *app) key(at *attempt) (string, error) {
 	fmt.Fprintf(h, "%s %s %s %v\n", thisProgram(), at.folder, at.hash, a.limits)
 	files := []string{filepath.Join(at.exercise.dir(a.root), "lock_test.go")}
 	for _, p := range at.imports {
-		dir := filepath.Join(a.root, strings.TrimPrefix(p, "example.com/zklock/")) // it may have a [ in it
+		dir := filepath.Join(a.root, strings.TrimPrefix(p, "example.com/zklock/")) // Glob would take a [ in it for a pattern
 		sources, err := fs.Glob(os.DirFS(dir), "*.go")
 		if err != nil {
 			return "", err

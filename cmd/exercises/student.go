@@ -85,7 +85,7 @@ func (a *app) stateOf(ctx context.Context, e *exercise) exerciseState {
 	return exerciseState{exercise: e, result: r, err: err}
 }
 
-// graded returns an attempt's grade, kept or new. ReadErr is readAttempt's error; a refusal is a grade, too.
+// graded returns an attempt's grade, kept or new. ReadErr is readAttempt's error; a refused attempt has a grade, too.
 func (a *app) graded(ctx context.Context, e *exercise, at *attempt, readErr error) (*result, error) {
 	if refused, ok := errors.AsType[refusal](readErr); ok {
 		return e.ungraded(i18n.TextOf(refused.error)), nil
@@ -215,7 +215,7 @@ func (a *app) watch(ctx context.Context, e *exercise, once bool) error {
 			continue
 		}
 		unreadable = 0
-		content := fmt.Sprint(err) // a refusal
+		content := fmt.Sprint(err) // of a refusal, or <nil>
 		if at != nil {
 			content += at.hash
 		}
@@ -315,7 +315,7 @@ func (a *app) hint(e *exercise) error {
 	if err != nil {
 		return err
 	}
-	n := min(a.openedHints(e), len(hints)-1) + 1
+	n := min(a.openedHints(e), len(hints)-1) + 1 // the file of the count may have any number
 	for i, h := range hints[:n] {
 		a.print("Hint %d of %d\n\n%s\n\n", i+1, len(hints), h)
 	}

@@ -44,8 +44,8 @@ func groupUsage(leader int) resources {
 // hertz is the number of ticks of processor time in a second: /proc counts so on any kernel.
 const hertz = 100
 
-// The fields of procStat, by their names in proc(5), whose number is greater by 3. The times are of the process, and
-// of the children that it has waited for.
+// The fields of procStat, by their names in proc(5), where state is field 3. The times are of the process, and of the
+// children that it has waited for.
 const (
 	state, pgrp                  = 0, 2
 	utime, stime, cutime, cstime = 11, 12, 13, 14

@@ -18,11 +18,11 @@ func manyWatches(p *programRun) {
 	for i := range guests {
 		node := fmt.Sprintf("%s/guest-%d", p.path, i)
 		created(a.Create(node, nil, zk.FlagEphemeral, everybody))
-		_, _, one, err := b.GetW(node)
+		_, _, watch, err := b.GetW(node)
 		must(err)
-		go func() { events <- <-one }()
+		go func() { events <- <-watch }()
 	}
-	for _, i := range []int{1, 0} {
+	for _, i := range []int{1, 0} { // guest 2 stays for what follows
 		must(a.Delete(fmt.Sprintf("%s/guest-%d", p.path, i), -1))
 		event := <-events
 		p.say("b's event: %v %v", event.Type, event.Path)
@@ -30,8 +30,8 @@ func manyWatches(p *programRun) {
 
 	// Two watches of one client on one node are one watch at the server, which sends one
 	// event, and the client gives it to both channels.
-	_, _, one, err := b.GetW(p.path + "/guest-2")
+	_, _, watch, err := b.GetW(p.path + "/guest-2")
 	must(err)
 	must(a.Delete(p.path+"/guest-2", -1))
-	p.say("on both channels: %v, %v", (<-events).Type, (<-one).Type)
+	p.say("on both channels: %v, %v", (<-events).Type, (<-watch).Type)
 }

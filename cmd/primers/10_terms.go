@@ -22,7 +22,7 @@ func terms(p *programRun) {
 	a.Close() // and its node goes
 	answers, err := write("after a has gone")
 	p.say("neither is: %v", err)
-	for i, answer := range answers { // -2: not carried out, because of another one
+	for i, answer := range answers { // "unknown error: -2": not carried out, because of another one
 		p.say("  answer %d: %v", i+1, answer.Error)
 	}
 	data, _, err := b.Get(board)

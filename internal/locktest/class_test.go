@@ -44,7 +44,7 @@ type question struct {
 // questionsOf reads testdata/questions.txt, which describes its form.
 func questionsOf(t *testing.T) (all []question) {
 	t.Helper()
-	_, text, _ := strings.Cut(fileText(t, "testdata/questions.txt"), "\n== ")
+	_, text, _ := strings.Cut(fileText(t, "testdata/questions.txt"), "\n== ") // before it, the file says what its form is
 	for part := range strings.SplitSeq(text, "\n== ") {
 		head, hunks, _ := strings.Cut(part, "\n")
 		field := strings.Split(head, " | ")
@@ -139,8 +139,8 @@ func buildEdited(t *testing.T, root string) (program string) {
 }
 
 // TestClassAnswers checks docs/teaching.md: it has an answer to each question of each step, which names as its proof a
-// case or a test that exists. The Chinese page must name the same ones, and it and the steps' pages each case as the
-// grader does in Chinese.
+// case or a test that exists. The Chinese page must name the same ones. Both it and the steps' Chinese pages must call
+// each case as the grader does in Chinese.
 func TestClassAnswers(t *testing.T) {
 	testenv.Embedded(t, "has its own server")
 	teaching, inChinese := fileText(t, "../../docs/teaching.md"), fileText(t, "../../docs/teaching.zh-CN.md")

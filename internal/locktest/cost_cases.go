@@ -29,8 +29,8 @@ func ByKind(requests []jute.Op) i18n.Text {
 	return i18n.List(kinds)
 }
 
-// WatchesLeft looks for watches where nothing is left to wait for: after a release that comes while a waiter is about
-// to wait, after a TryLock, and after the Unlock of a holder whose session has expired.
+// WatchesLeft looks for watches where nothing is left to wait for: after ReleaseBeforeWatch, whose releases come while
+// a waiter is about to wait, after a TryLock, and after the Unlock of a holder whose session has expired.
 func WatchesLeft(w *World) {
 	ReleaseBeforeWatch(w)
 	holder, holderSession := w.holder()
@@ -63,7 +63,7 @@ func GoroutinesLeft(w *World) {
 	w.NoGoroutines()
 }
 
-// WakeUps measures the first release, before which a contender came last, and those after it.
+// WakeUps compares the watch events of each release with the prediction.
 func WakeUps(w *World) {
 	if w.Subject.WakeUps == nil {
 		w.Skip(i18n.Text("Subject.WakeUps is nil: there is no prediction of the watch events to compare with"))

@@ -8,8 +8,8 @@ import (
 
 type Verdict = runner.Verdict
 
-// Verdicts runs a suite as Run does, and returns what becomes of its cases in place of failing, up to the first that
-// stop, if not nil, is true of. A test calls Verdicts or VerdictOf once: the process of the cases ends in that call.
+// Verdicts runs a suite as Run does, but returns how its cases end in place of failing: up to the first for which stop
+// is true, or all if stop is nil. A test calls Verdicts or VerdictOf once: the process of the cases ends in that call.
 func Verdicts(t *testing.T, s Suite, stop func(Verdict) bool) (verdicts []Verdict) {
 	p := s.Plan()
 	j := p.Judge(t)

@@ -64,7 +64,7 @@ type Subject struct {
 	Queue bool
 	// Prefix is what the names of the contenders' nodes must begin with; "": any name will do.
 	Prefix string
-	// Permits means that the lock is a semaphore of one permit: what a case advises must hold with more of them.
+	// Permits means that the lock is a semaphore of one permit: a message advises nothing that is wrong with several.
 	Permits bool
 	// Requeues means that Lock, TryLock and Unlock outlive what ends a connection or a session: they try again, and queue
 	// again if they must. A lock without Requeues may do so, or return an error.

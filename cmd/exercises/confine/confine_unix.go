@@ -32,8 +32,8 @@ func init() {
 	if len(args) < 4 || args[0] != limitedArg {
 		return
 	}
-	seconds, err := strconv.ParseUint(args[1], 10, 63)
-	memory, err2 := strconv.ParseUint(args[2], 10, 62) // bits: twice as much is still below the largest limit
+	seconds, err := strconv.ParseUint(args[1], 10, 63) // bits, as a limit has
+	memory, err2 := strconv.ParseUint(args[2], 10, 62) // one bit less: twice as much is still below the largest limit
 	if err != nil || err2 != nil {
 		fmt.Fprintln(os.Stderr, "exercises: limited:", err, err2)
 		os.Exit(2)
@@ -43,7 +43,7 @@ func init() {
 	set(syscall.RLIMIT_CORE, 0)
 	if runtime.GOOS == "linux" {
 		// A Go program reserves addresses that it does not use: some GiB, and more as its heap grows.
-		set(syscall.RLIMIT_AS, 2*memory+4<<30) // that is 2*memory and 4 GiB
+		set(syscall.RLIMIT_AS, 2*memory+4<<30)
 	}
 	err = syscall.Exec(args[3], args[3:], os.Environ()) // it returns only if it fails
 	fmt.Fprintln(os.Stderr, "exercises: limited:", err)

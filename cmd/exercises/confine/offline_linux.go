@@ -13,15 +13,15 @@ import (
 const offlineArg = "offline"
 
 // namespaces are the clone flags that cut a process off. They ask for an empty network namespace. An account without
-// rights may make one only in a user namespace, so that is tried first, together with it. The flags are 0 if the
-// kernel, or the container around this process, allows neither.
+// rights may make one only in a user namespace, so both are tried first, then the network namespace alone. The flags
+// are 0 if the kernel, or the container around this process, allows neither.
 var namespaces = sync.OnceValue(func() uintptr {
 	self, err := os.Executable()
 	if err != nil {
 		return 0
 	}
 	for _, flags := range []uintptr{syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET, syscall.CLONE_NEWNET} {
-		probe := exec.Command(self, offlineArg)
+		probe := exec.Command(self, offlineArg) // init, below, exits with 0 if it has no network
 		cloneWith(probe, flags)
 		if probe.Run() == nil {
 			return flags

@@ -16,8 +16,8 @@ func TestLock(t *testing.T) {
 		ErrNotLocked: ErrNotLocked,
 		Queue:        true,
 		Prefix:       "lock-",
-		WakeUps:      func(waiting int) int { return 1 },
-		Requests:     func(n int) int { return 5*n - 2 },
+		WakeUps:      func(waiting int) int { return 1 }, // a release wakes one waiter
+		Requests:     func(n int) int { return 5*n - 2 }, // 3 of the first contender, and 5 of each that waits
 	})
 }
 

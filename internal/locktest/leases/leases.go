@@ -27,14 +27,14 @@ type Subject struct {
 	Level stage.Level
 }
 
-// A Lock is one contender of its own.
+// A Lock is one contender.
 type Lock interface {
 	Lock(ctx context.Context) (Lease, error)
 	TryLock(ctx context.Context) (Lease, error)
 }
 
-// A Shutdowner is a Lock whose Shutdown returns when what it does in the background has ended. Before the suite closes
-// a client it calls Shutdown of every Lock of the client that has one; an error fails the case.
+// A Shutdowner is a Lock whose Shutdown returns when the Lock does nothing more in the background. Before the suite
+// closes a client it calls Shutdown of every Lock of the client that has one; an error fails the case.
 type Shutdowner interface {
 	Shutdown(ctx context.Context) error
 }
