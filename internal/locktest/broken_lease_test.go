@@ -18,7 +18,7 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// Two bugs of leasedLock. They are none of broken.Bugs: the lock that broken.New makes with one of them has no bug.
+// Two bugs of leasedLock. broken.New does not know them, so the lock that it makes with one of them is right.
 const (
 	endsByItself   = "a lease ends by itself"
 	ofFirstSession = "a lease is of the session in which Lock begins"
@@ -55,7 +55,7 @@ func (l leasedLock) Lock(context.Context) (locktest.Lease, error) {
 		return nil, err
 	}
 	if children, _, err := l.conn.Children(l.path); err == nil && len(children) > 0 {
-		fmt.Sscanf(slices.Min(children), "lock-%d", &lease.token)
+		fmt.Sscanf(slices.Min(children), "lock-%d", &lease.token) // the holder's node is the first
 	}
 	if l.bug == endsByItself {
 		time.AfterFunc(10*time.Second, func() { close(lease.lost) })

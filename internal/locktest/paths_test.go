@@ -31,7 +31,7 @@ func TestStepsRefuseABadPath(t *testing.T) {
 				conn := testenv.Must(ensemble.OverPipes(server).Connect(t.Context(), ensemble.Options{}))(t)
 				defer conn.Close()
 				for _, path := range []string{"", "lock", "/", "/a/", "/a//b", "/a/../b", "/a/\x00"} {
-					l := open(conn, path, time.Minute)("owner")
+					l := open(conn, path, time.Minute)("owner") // a contender, with this name
 					require.Error(t, l.Lock(t.Context()), "Lock with the path %q", path)
 					ok, err := l.TryLock(t.Context())
 					require.Error(t, err, "TryLock with the path %q", path)

@@ -71,7 +71,7 @@ func (w *leaseWorld) NothingLeft() {
 	w.NoWatches()
 }
 
-// open makes a contender, in a session of its own unless one is given.
+// open makes a contender, in a session of its own unless one is given as in.
 func (w *leaseWorld) open(in ...*stage.Session) (Lock, *stage.Session) {
 	if len(in) == 0 {
 		in = []*stage.Session{w.Session()}

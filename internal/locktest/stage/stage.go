@@ -81,7 +81,7 @@ func Play(c *runner.Case, queue bool, needs Needs, run func(w *Stage)) {
 			options = append(options, zkserver.WithTick(CalmTimeout/2))
 			mostTime *= 24 // the longest such case lasts 40 days
 		}
-		w.Server = zkserver.New(options...) // not Run: a lock need not send the request that a case would hold
+		w.Server = zkserver.New(options...) // not Run, which fails a test whose faults are not all met
 		t.Cleanup(w.Server.Close)
 		w.zoo = ensemble.OverPipes(w.Server)
 		w.Observe(w.Server)
@@ -142,8 +142,8 @@ func (w *Stage) poll(maxPause, patience time.Duration, ok func() bool) bool {
 	}
 }
 
-// endAfterLeaks ends the process if a goroutine is left when a case's clients and server have been closed: the bubble
-// would not end. The lock need not be to blame: a closed client leaves some requests without an answer.
+// endAfterLeaks ends a worker's process after a case that has passed, if a goroutine is left when clients and server are
+// closed: the bubble would not end. The lock need not be to blame: a closed client leaves some requests unanswered.
 func (w *Stage) endAfterLeaks(goroutines int) {
 	if w.needs.Strict || w.Failed() || !w.Watched() {
 		return

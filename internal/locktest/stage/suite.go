@@ -60,7 +60,7 @@ func (c TestCase[W]) Is(t Trait) bool { return slices.Contains(c.Traits, t) }
 
 // A Plan is a suite that can run.
 type Plan struct {
-	// Missing says which function the subject lacks. A suite that lacks one has its names, and does not run.
+	// Missing says which function the subject lacks. A plan that lacks one still has its names, but Judge fails.
 	Missing string
 	Names   []string
 	Groups  map[string]Group
@@ -88,7 +88,7 @@ func (p *Plan) Add(name i18n.Text, group Group, run func(c *runner.Case)) {
 	p.Groups[key], p.Glosses[key], p.run[key] = group, name.In(i18n.Chinese), run
 }
 
-// NewPlan makes a Plan of the cases for which keep returns true. Each runs on a Stage, of which enter makes its W. If
+// NewPlan makes a Plan of the cases for which keep returns true. enter converts a Stage into the parameter of a case. If
 // queue is set, the lock's path is the parent of its nodes. A strict plan fails a case that leaves a goroutine.
 func NewPlan[W any](cases []TestCase[W], keep func(TestCase[W]) bool, queue, strict bool, enter func(w *Stage) W) (p Plan) {
 	for _, t := range cases {
@@ -121,7 +121,7 @@ func WithoutParents[W any](cases []TestCase[W]) []TestCase[W] {
 	return cases
 }
 
-// Judge returns a judge of the cases, nil in the process that has run them.
+// Judge returns a judge, which has another process run the cases; in that process it runs them, and returns nil.
 func (p Plan) Judge(t *testing.T) *runner.Judge {
 	t.Helper()
 	if p.Missing != "" {
