@@ -50,7 +50,7 @@ const runElsewhere i18n.Text = "run is for Linux and macOS: here a command canno
 var (
 	patience = 10 * time.Second      // how long a server is looked for, and how long it has to answer
 	notice   = time.Second           // how long a server is looked for before zklock says so
-	pulse    = 50 * time.Millisecond // how often the guards of a command are told until when the lease is valid
+	pulse    = 50 * time.Millisecond // how often run tells the processes that guard its command the end of the lease
 )
 
 // A call is one run of zklock.
@@ -80,20 +80,18 @@ var englishHelp string
 //go:embed help.zh-CN.txt
 var chineseHelp string
 
-// help returns the sections of the help: of each verb, with its flags; the flags of all that
-// connect to a server; those of all.
+// help returns the sections of the help: one for each verb, the flags for a connection, the flags of all verbs.
 func (c *call) help() []string {
 	return strings.Split(i18n.Both(englishHelp, chineseHelp).In(c.lang), "\n\n\n")
 }
 
-// helpOf returns the section of the verb.
 func (c *call) helpOf() string {
 	all := c.help()
 	return all[slices.IndexFunc(all, func(s string) bool { return strings.HasPrefix(s, "zklock "+c.verb+" ") })]
 }
 
 func main() {
-	helper(os.Args[1:])
+	helper(os.Args[1:]) // does not return in a process that run has started to guard a command
 	os.Exit(execute(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
@@ -155,7 +153,6 @@ func (c *call) fail(status int, err error) int {
 	return status
 }
 
-// usage notes that the arguments are wrong.
 func (c *call) usage(err error) int {
 	c.note("%s: %v", c.verb, err)
 	return exitUsage
@@ -198,11 +195,11 @@ func (c *call) defineFlags() *flag.FlagSet {
 func (c *call) parse(args []string) (status int, ok bool) {
 	fs := c.defineFlags()
 	if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
-		general := c.help()[len(verbs):]
+		flags := c.help()[len(verbs):]
 		if c.verb == "serve" {
-			general = general[1:]
+			flags = flags[1:] // without those for a connection
 		}
-		fmt.Fprint(c.stdout, c.helpOf(), "\n", strings.Join(general, "\n"))
+		fmt.Fprint(c.stdout, c.helpOf(), "\n", strings.Join(flags, "\n"))
 		return 0, false
 	} else if err != nil {
 		return c.usage(i18n.WrongFlag(fs, err)), false
@@ -236,12 +233,12 @@ func (c *call) open(ctx context.Context, options ...zklock.Option) (conn *zk.Con
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	noted := make(chan struct{})
-	toBeNoted := time.AfterFunc(notice, func() {
+	connectingNote := time.AfterFunc(notice, func() {
 		c.note("connecting to %s …", c.servers)
 		close(noted)
 	})
 	conn, err = zkconn.Connect(ctx, strings.Split(c.servers, ","), c.session, connectOptions...)
-	if !toBeNoted.Stop() {
+	if !connectingNote.Stop() {
 		<-noted // so that what comes next is printed after it
 	}
 	if err != nil {

@@ -35,6 +35,11 @@ import (
 	"example.com/zklock/zkserver"
 )
 
+const panics = "ZKLOCK_TEST_PANICS" // a variable of the environment: zklock panics when its command has begun
+
+// stampVerb is a command for the trials: it appends the time to a file every 20 ms, and ends with SIGKILL alone.
+const stampVerb = "__stamp"
+
 // eventually waits until a condition is true. The test fails with what is said if that takes too long.
 func eventually(t *testing.T, condition func() bool, said ...any) {
 	require.Eventually(t, condition, patience, time.Millisecond, said...)
@@ -44,7 +49,7 @@ func eventually(t *testing.T, condition func() bool, said ...any) {
 func TestMain(m *testing.M) {
 	patience, notice = 5*time.Minute, time.Hour
 	if os.Getenv(panics) != "" {
-		pulse = 0 // with which follow panics
+		pulse = 0 // time.NewTicker panics with it
 	}
 	switch {
 	case len(os.Args) == 3 && os.Args[1] == stampVerb:
@@ -60,11 +65,6 @@ func TestMain(m *testing.M) {
 	}
 	locktest.Main(m)
 }
-
-const panics = "ZKLOCK_TEST_PANICS" // a variable of the environment: zklock panics when its command has begun
-
-// stampVerb is a command for the trials: it appends the time to a file every 20 ms, and ends with SIGKILL alone.
-const stampVerb = "__stamp"
 
 func stamp(file string) {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
@@ -228,7 +228,7 @@ func behindTLS(t *testing.T, zoo *zkserver.Server, config *tls.Config, refused f
 // TestTLSShowsEachSideWhoTheOtherIs: a server that cannot be trusted is one line of error.
 func TestTLSShowsEachSideWhoTheOtherIs(t *testing.T) {
 	server, client, stranger := makeCertificate(t), makeCertificate(t), makeCertificate(t)
-	known := testenv.Must(zkconn.LoadTLS(client, server, ""))(t)
+	known := testenv.Must(zkconn.LoadTLS(client, server, ""))(t) // the server's: it trusts client, and shows server
 	config := &tls.Config{Certificates: known.Certificates, ClientCAs: known.RootCAs, ClientAuth: tls.RequireAndVerifyClientCert}
 	zoo := zkserver.Run(t)
 	for _, c := range []struct{ host, ca, cert, want string }{
@@ -241,7 +241,7 @@ func TestTLSShowsEachSideWhoTheOtherIs(t *testing.T) {
 		defer cancel()
 		var times atomic.Int32
 		port := behindTLS(t, zoo, config, func() {
-			if times.Add(1) == 2 { // the first one has been noted
+			if times.Add(1) == 2 { // the client tries until it is cancelled, and has noted the first refusal
 				cancel()
 			}
 		})

@@ -1,6 +1,7 @@
 //go:build linux
 
-// Trials of run in real time: whatever happens to the first command, the next one begins after its end.
+// Trials of run in real time: whatever happens to the first command, the next one begins after its end. The first has a
+// runner, which is zklock in a process of its own, and two guards. Each of these ends the command when the lease ends.
 package main
 
 import (
@@ -31,7 +32,7 @@ var (
 	overlapSession = flag.Duration("overlap.session", 4*time.Second, "the session timeout of its trials")
 )
 
-func pastLease() time.Duration { return *overlapSession * 3 / 2 } // in which a lease that nobody renews ends
+func pastLease() time.Duration { return *overlapSession * 3 / 2 } // far longer than a lease that nobody renews lasts
 
 // stamps returns the first and the last time in a file that a command stamps; zero if there is none yet.
 func stamps(file string) (first, last time.Time) {
@@ -51,8 +52,8 @@ type trial struct {
 	server         *servers.ZooKeeper // nil: it is that of other tests
 	line           *proxy.Proxy       // to the server, of the first
 	first, next    string             // the files that the two stamp
-	runner, second *program
-	guards         []int
+	runner, second *program           // of the first command and of the second
+	guards         []int              // of the first
 }
 
 func (tr *trial) send(s syscall.Signal, pids ...int) {
@@ -63,15 +64,17 @@ func (tr *trial) send(s syscall.Signal, pids ...int) {
 
 // A fault is what happens to the first command.
 type fault struct {
-	name string
-	do   func(*trial)
-	ends bool // the lease ends by that; otherwise the command must go on
+	name         string
+	do           func(*trial)
+	ends         bool // the lease ends by that; otherwise the command must go on
+	mustRunOn    bool // although the lease ends, the command must run until then
+	ofTheServers bool // it needs a server of its own
 }
 
 func (tr *trial) pid() int { return tr.runner.Process.Pid }
 
 var faults = []fault{
-	{name: "network cut", ends: true, do: func(tr *trial) { tr.line.Silence(proxy.ToServer, proxy.ToClient) }},
+	{name: "network cut", ends: true, mustRunOn: true, do: func(tr *trial) { tr.line.Silence(proxy.ToServer, proxy.ToClient) }},
 	{name: "network cut, and soon healed", do: func(tr *trial) {
 		tr.line.Silence(proxy.ToServer, proxy.ToClient) // CutOff would cost the client's pause of 1 s, too
 		time.Sleep(*overlapSession / 8)                 // of real time: the server's, shorter than what a lease outlasts
@@ -98,7 +101,7 @@ var faults = []fault{
 		tr.send(syscall.SIGSTOP, tr.guards...)
 		tr.line.Silence(proxy.ToServer, proxy.ToClient)
 	}},
-	{name: "server stopped", ends: true, do: func(tr *trial) {
+	{name: "server stopped", ends: true, ofTheServers: true, do: func(tr *trial) {
 		tr.server.Pause(tr)
 		time.Sleep(pastLease()) // as above: by then nobody has renewed it
 		_, last := stamps(tr.first)
@@ -112,10 +115,10 @@ func begin(t *testing.T, server string, own *servers.ZooKeeper, conn *zk.Conn) *
 	path, dir := fmt.Sprintf("/overlap-%d", rand.Int64()), t.TempDir()
 	tr := &trial{T: t, server: own, line: proxy.New(t, server)}
 	tr.first, tr.next = filepath.Join(dir, "first"), filepath.Join(dir, "next")
+	const stampInBackground = "trap '' TERM INT HUP QUIT; \"$0\" " + stampVerb + " \"$1\" & while :; do wait; done"
 	run := func(server, file string) *program {
 		return start(t, "run", "-zk", server, "-session", overlapSession.String(), path, "--",
-			"sh", "-c", "trap '' TERM INT HUP QUIT; \"$0\" "+stampVerb+" \"$1\" & while :; do wait; done",
-			testenv.Must(os.Executable())(t), file)
+			"sh", "-c", stampInBackground, testenv.Must(os.Executable())(t), file)
 	}
 	awaitQueue := func(n int) {
 		var names []string
@@ -143,8 +146,7 @@ func begin(t *testing.T, server string, own *servers.ZooKeeper, conn *zk.Conn) *
 	return tr
 }
 
-// requireAlive checks that the first zklock runs. If it has lost the lock because the machine has stopped, the trial
-// is played again.
+// requireAlive checks that the runner runs. If it has lost the lock because the machine stopped, the trial is repeated.
 func (tr *trial) requireAlive() {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", tr.pid()))
 	if isZombie := strings.Contains(string(text), ") Z "); !isZombie {
@@ -185,8 +187,8 @@ func (tr *trial) requireNoOverlap() {
 	tr.Log("between the two commands:", begun.Sub(last))
 	require.Positive(tr, begun.Sub(last), "two commands ran at once")
 
-	tr.second.Process.Signal(syscall.SIGTERM)
-	tr.second.Process.Signal(syscall.SIGINT) // another one: two that are alike may be taken for one
+	tr.second.Process.Signal(syscall.SIGTERM) // which the command ignores: run kills it at a second signal
+	tr.second.Process.Signal(syscall.SIGINT)  // another one: two that are alike may be taken for one
 	require.Equal(tr, 128+int(syscall.SIGKILL), tr.second.awaitStatus(tr.T))
 	tr.continueAll()
 	tr.line.Heal()
@@ -208,7 +210,7 @@ func TestTwoCommandsNeverRunAtOnce(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
 			server, own := zoo.Servers()[0], (*servers.ZooKeeper)(nil)
-			if f.name == "server stopped" {
+			if f.ofTheServers {
 				own = servers.ZooKeepers(t, 1)[0]
 				server = own.Addr
 			}
@@ -217,8 +219,8 @@ func TestTwoCommandsNeverRunAtOnce(t *testing.T) {
 				play := func(t *testing.T) {
 					tr := begin(t, server, own, conn)
 					f.do(tr)
-					if f.ends && f.name == "network cut" {
-						time.Sleep(*overlapSession / 8) // a sixth of it is left of the lease then, which lasts for 3/8 at first
+					if f.mustRunOn {
+						time.Sleep(*overlapSession / 8) // the lease had 7/24 of it left, or more, so now it has a sixth
 						tr.requireStamp()
 					}
 					if !f.ends {
@@ -231,7 +233,7 @@ func TestTwoCommandsNeverRunAtOnce(t *testing.T) {
 					tr.requireNoOverlap()
 				}
 				t.Run(strconv.Itoa(i), func(t *testing.T) {
-					if f.name != "server stopped" { // all of its trials would be stopped together
+					if !f.ofTheServers { // all trials with this server would be stopped together
 						t.Parallel()
 					}
 					testenv.Again(t, play)

@@ -42,10 +42,9 @@ type job struct {
 	lease  *zklock.Lease
 	noted  *zk.Stat      // the node of -once; nil: there is none
 	grace  time.Duration // between SIGTERM and the end of the lease
-	margin time.Duration // between SIGKILL and that: a guard may be late
+	margin time.Duration // between SIGKILL and the end of the lease: a guard may be late
 }
 
-// run waits for the lock, and runs the command.
 func (c *call) run(ctx context.Context) int {
 	program, err := exec.LookPath(c.command[0])
 	switch {
@@ -150,7 +149,7 @@ func (c *call) take(ctx context.Context, j *job) (status int) {
 func (c *call) hasRun(ctx context.Context, j *job) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	defer context.AfterFunc(ctx, j.conn.Close)() // ends what waits for a server
+	defer context.AfterFunc(ctx, j.conn.Close)() // if patience is over before the deferred call, that ends the Get
 	last, stat, err := j.conn.Get(c.path + onceNode)
 	if errors.Is(err, zk.ErrNoNode) {
 		return false, nil
@@ -207,7 +206,7 @@ func (c *call) runCommand(j *job, program string, signals chan os.Signal) int {
 		j.release()
 		return c.fail(exitOS, err)
 	}
-	killed := c.follow(j, p, signals)
+	mustBeKilled := c.follow(j, p, signals)
 	p.End(stuck)
 	var unnoted error // of noteKey
 	if c.once != "" && p.Status == 0 {
@@ -221,7 +220,7 @@ func (c *call) runCommand(j *job, program string, signals chan os.Signal) int {
 		c.fail(exitFailure, i18n.Errorf("the lock was lost, and the command was ended: %v", state))
 	case p.Warned:
 		c.fail(exitFailure, i18n.Errorf("the lease had less than -grace left, %v, and the command got SIGTERM: %v", j.grace, state))
-	case !p.Ended.Load() && !killed:
+	case !p.Ended.Load() && !mustBeKilled:
 		c.fail(exitFailure, i18n.Errorf("the lease had less than %v left, or somebody has killed a guard, and the "+
 			"command was killed", j.margin))
 	}
@@ -242,8 +241,8 @@ func describe(status syscall.WaitStatus) string {
 	return fmt.Sprint("exit status ", status.ExitStatus())
 }
 
-// follow does what has to be done while the command runs. It reports whether the command is to be killed.
-func (c *call) follow(j *job, p *leash.Process, signals chan os.Signal) (killed bool) {
+// follow does what has to be done while the command runs. mustBeKilled: after a second signal, or the loss of the lock.
+func (c *call) follow(j *job, p *leash.Process, signals chan os.Signal) (mustBeKilled bool) {
 	revoked, tick := j.lease.RevokeRequested(), time.NewTicker(pulse)
 	if !c.revocable {
 		revoked = nil

@@ -10,7 +10,7 @@ import (
 
 // serve runs the embedded server until it is interrupted.
 func (c *call) serve(ctx context.Context) int {
-	s := zkserver.New(zkserver.WithRefusal(sync.OnceFunc(func() { // called with the server locked, again and again
+	s := zkserver.New(zkserver.WithRefusal(sync.OnceFunc(func() { // called at each try of a client, with the server locked
 		go c.note("a client is refused, because it has seen later transactions than this server: " +
 			"it was connected to an earlier one, whose data is gone (go-zookeeper: \"authentication failed: EOF\"); " +
 			"start the client again, unless it is one of zkconn: that begins a new session by itself")

@@ -21,7 +21,6 @@ import (
 	"example.com/zklock/zklock"
 )
 
-// A contender is a node of the queue.
 type contender struct {
 	Place      int       `json:"place"`
 	Holds      bool      `json:"holds"`
@@ -33,7 +32,7 @@ type contender struct {
 	Token      int64     `json:"token"`
 	Library    string    `json:"library"`
 	Kind       string    `json:"kind,omitempty"`   // "" for a mutex
-	Passes     bool      `json:"passes,omitempty"` // it does not wait for zklock's nodes
+	Passes     bool      `json:"passes,omitempty"` // it ignores zklock's nodes, and may be acquired beside them
 	Node       string    `json:"node"`
 }
 
@@ -87,7 +86,7 @@ func (c *call) who(ctx context.Context) int {
 
 // queue reads the contenders of the lock, in their order. The channel gets a value when the list changes.
 func (c *call) queue(ctx context.Context, conn *zk.Conn) (all []contender, changed chan struct{}, err error) {
-	changed = make(chan struct{}, 3) // at most three lists are made here, each with a watch
+	changed = make(chan struct{}, 3) // one for each call of readContenders below, which watches
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	defer context.AfterFunc(ctx, conn.Close)() // ends what waits for a server
@@ -96,7 +95,7 @@ func (c *call) queue(ctx context.Context, conn *zk.Conn) (all []contender, chang
 		return all, changed, err
 	}
 
-	// A semaphore of Curator's: the first in locks makes a node in leases, and waits there for room.
+	// A semaphore of Curator's: the first in locks makes a node in leases, keeps both, and waits for room in leases.
 	_, leases, err := readContenders(ctx, conn, c.path+"/leases", changed)
 	if err != nil {
 		return nil, nil, err
@@ -104,12 +103,12 @@ func (c *call) queue(ctx context.Context, conn *zk.Conn) (all []contender, chang
 	_, locks, err := readContenders(ctx, conn, c.path+"/locks", changed)
 	last := len(leases) - 1
 	if last >= 0 && len(locks) > 0 {
-		waitsForRoom := leases[last].Session == locks[0].Session && leases[last].Token > locks[0].Token
-		if waitsForRoom { // one row is enough for its two nodes
+		firstHasLast := leases[last].Session == locks[0].Session && leases[last].Token > locks[0].Token
+		if firstHasLast { // it waits for room: one row is enough for its two nodes
 			leases[last].Holds, locks = false, locks[1:]
 		}
 	}
-	for i := range locks {
+	for i := range locks { // which were taken for a mutex
 		locks[i].Holds, locks[i].Passes = false, true
 		locks[i].Library, locks[i].Kind = "Curator semaphore", "semaphore"
 	}
@@ -122,7 +121,7 @@ func (c *call) queue(ctx context.Context, conn *zk.Conn) (all []contender, chang
 
 // readContenders returns the names of a node's children and the contenders among them. It watches the node: changed
 // gets a value when the children change.
-func readContenders(ctx context.Context, conn *zk.Conn, path string, changed chan<- struct{}) (names []string, all []contender, err error) {
+func readContenders(ctx context.Context, conn *zk.Conn, path string, changed chan<- struct{}) ([]string, []contender, error) {
 	m, err := zklock.New(conn, path)
 	if err != nil {
 		return nil, nil, err
@@ -136,7 +135,7 @@ func readContenders(ctx context.Context, conn *zk.Conn, path string, changed cha
 		switch {
 		case err != nil:
 			return nil, nil, err
-		case notWatched != nil:
+		case notWatched != nil: // now that a server answers, try again
 			continue
 		}
 		go func() { // until the client is closed

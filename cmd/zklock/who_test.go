@@ -21,9 +21,11 @@ import (
 	"example.com/zklock/zkserver"
 )
 
+const epoch = 3 // of the server, as if an ensemble had had three leaders: the high bits of its zxids
+
 // onServer serves the embedded server, for this process and those that it starts, and connects a client.
 func onServer(t *testing.T, options ...zkserver.Option) (srv *zkserver.Server, addr string, conn *zk.Conn) {
-	srv = zkserver.Run(t, append(options, zkserver.WithEpoch(3))...)
+	srv = zkserver.Run(t, append(options, zkserver.WithEpoch(epoch))...)
 	t.Setenv("ZOOKEEPER_SERVERS", srv.Addr())
 	return srv, srv.Addr(), connected(t, srv.Addr())
 }
@@ -50,7 +52,7 @@ func makeNode(t *testing.T, conn *zk.Conn, path string, data string, acl ...zk.A
 	return testenv.Must(conn.Create(path, []byte(data), zk.FlagEphemeralSequential, acl))(t)
 }
 
-// The names before the number, as the libraries write them.
+// Names of nodes before the number, as the libraries write them; zk.Lock's id looks as kazoo's.
 const (
 	curatorID = "_c_4f1d2c6e-9a3b-4f60-8b1d-0a1b2c3d4e5f-"
 	kazooID   = "0123456789abcdef0123456789abcdef"
@@ -75,7 +77,7 @@ func queueOf(t *testing.T, path string) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestTheNodesOfOthersAreShown, those that zklock waits for and others, with what passes zklock.
+// TestTheNodesOfOthersAreShown, those that zklock waits for and others, and which of them do not wait for zklock's.
 func TestTheNodesOfOthersAreShown(t *testing.T) {
 	_, _, conn := onServer(t)
 	makeNode(t, conn, "/q/x-117698527313657884-", "w")
@@ -118,7 +120,7 @@ func TestEachLockHasItsHolders(t *testing.T) {
 	own := makeNode(t, conn, "/sem/locks/"+curatorID+"lock-", "of another thread")
 	require.Equal(t, "Curator semaphore a *\nCurator semaphore of another thread", queueOf(t, "/sem"))
 	require.NoError(t, conn.Delete(own, -1))
-	next := connected(t, addr)
+	next := connected(t, addr) // another process
 	makeNode(t, next, "/sem/locks/"+curatorID+"lock-", "b")
 	makeNode(t, conn, "/sem/leases/"+curatorID+"lease-", "c") // its own lock node has gone
 	require.Equal(t, "Curator semaphore a *\nCurator semaphore c *\nCurator semaphore b", queueOf(t, "/sem"))
@@ -210,16 +212,18 @@ func TestRevokeAsksTheOneWithTheToken(t *testing.T) {
 	for len(queue) < 2 {
 		queue = testenv.Must(m.Participants(t.Context()))(t)
 	}
-	require.Greater(t, queue[1].Token, int64(3<<42), "an ensemble's third epoch")
+	token := queue[1].Token // the czxid of its node, and passBits
+	require.Greater(t, token, int64(epoch<<32<<passBits))
 	_, stdout, _ := runHere(t.Context(), t, "who", "-json", "/q")
-	require.Contains(t, stdout, fmt.Sprintf(`"token": %d,`, queue[1].Token))
-	status, stdout, _ := runHere(t.Context(), t, "revoke", "-wait", "1ms", "-token", fmt.Sprint(queue[1].Token+3), "/q") // of a later hold
+	require.Contains(t, stdout, fmt.Sprintf(`"token": %d,`, token))
+	status, stdout, _ := runHere(t.Context(), t, "revoke", "-wait", "1ms", "-token", fmt.Sprint(token+3), "/q") // a later hold
 	require.Equal(t, exitHeld, status)
 	require.Contains(t, stdout, "asked second, ")
 
-	status, _, stderr := runHere(t.Context(), t, "revoke", "-token", fmt.Sprint(uint32(queue[1].Token)), "/q")
+	ofNobody := fmt.Sprint(uint32(token)) // without the epoch
+	status, _, stderr := runHere(t.Context(), t, "revoke", "-token", ofNobody, "/q")
 	require.Equal(t, exitFailure, status)
-	requireOneLine(t, stderr, fmt.Sprint("nobody has the token ", uint32(queue[1].Token)))
+	requireOneLine(t, stderr, "nobody has the token "+ofNobody)
 	status, _, stderr = runHere(t.Context(), t, "revoke", "/q")
 	require.Equal(t, exitFailure, status)
 	requireOneLine(t, stderr, "first (zk.Lock) does not read requests, and was not asked")

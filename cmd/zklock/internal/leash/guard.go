@@ -14,20 +14,20 @@ import (
 	"time"
 )
 
-// A plan is what the guards and the starter know of the command. Each gets it as its second argument, in JSON.
+// A plan is what the two guards and the starter know of the command. Each gets it as its second argument, in JSON.
 type plan struct {
-	Below         int           // how many of the three come below this process: 2, 1, and of the starter 0
+	Below         int           // how many of these three are below: the first guard 2, the second 1, the starter 0
 	Grace, Margin time.Duration // what is left of the lease when the command gets SIGTERM, and when SIGKILL
 	Foreground    bool          // the command gets the terminal
 	Program       string
 	Command       []string
 }
 
-var verbs = [...]string{"__start", "__guard", "__guard"} // the first arguments, by Below
+var verbs = [...]string{"__start", "__guard", "__guard"} // the first arguments of the three, by Below
 
 // The files of a guard and of the starter that are not the standard ones.
 const (
-	reportFile = 3 // where the starter reports
+	reportFile = 3 // where the starter reports; used by its number, because a File that is garbage is closed
 	leaseFile  = 4 // where this process reads the end of the lease; behind it, the same for those below
 )
 
@@ -41,23 +41,22 @@ func Helper(args []string) {
 	}
 
 	for s := syscall.Signal(1); s < 32; s++ {
-		if !signal.Ignored(s) { // the command ignores it, too
-			signal.Notify(make(chan os.Signal), s) // this process takes no notice; the command would inherit that of Ignore
+		if !signal.Ignored(s) { // if it is, the command ignores it, too
+			signal.Notify(make(chan os.Signal), s) // to nobody: Ignore would do, but the command would inherit it
 		}
 	}
 	for fd := reportFile; fd <= leaseFile+w.Below; fd++ {
 		syscall.CloseOnExec(fd)
 	}
 
-	err := adopt()
+	err := adoptOrphans()
 	if err == nil && w.Below > 0 {
 		reports, leases := os.NewFile(reportFile, ""), make([]*os.File, w.Below)
 		for i := range leases {
 			leases[i] = os.NewFile(uintptr(leaseFile+1+i), "")
 		}
 		err = w.startNext(reports, leases)
-		// The starter alone has it, so that its end is noticed: as a number, since a File that is garbage is closed.
-		reports.Close()
+		reports.Close() // in a guard: the caller's process notices the end of the starter, which alone has it open
 		go w.reap()
 	}
 	if err != nil {
@@ -98,9 +97,9 @@ type watcher struct {
 	gone   chan struct{} // closed when no process is left below
 }
 
-// watch reads the ends of the lease, a line each, and acts by the last one. Before the first, the command has not
-// begun. This process may be stopped, or have no processor, at any point. So the clocks are read before the lines: if
-// an end has come then, no later one was told in time.
+// watch reads the ends of the lease, a line each. When there is no other line, it acts by the last one, and waits.
+// Before the first line, the command has not begun. This process may be stopped, or have no processor, at any point. So
+// the clocks are read before the lines: if an end has come then, no later one was told in time.
 func (w *watcher) watch() {
 	isStarter := w.Below == 0
 	next := w.Margin // what is left of the lease when this process acts next
@@ -112,10 +111,10 @@ func (w *watcher) watch() {
 	unread, buffer := "", make([]byte, 4096)
 	for {
 		left, notBegun := end.left(), isStarter && w.leader == 0
-		n, err := syscall.Read(leaseFile, buffer) // the first one waits for a line
+		n, err := syscall.Read(leaseFile, buffer)
 		switch {
 		case n > 0:
-			syscall.SetNonblock(leaseFile, true)
+			syscall.SetNonblock(leaseFile, true) // only the first Read waits for a line
 			unread += string(buffer[:n])
 			if lines := strings.Split(unread, "\n"); len(lines) > 1 {
 				end, unread = w.parseEnd(lines[len(lines)-2]), lines[len(lines)-1]
@@ -132,11 +131,11 @@ func (w *watcher) watch() {
 		case tellerEnded, left <= w.Margin && !notBegun:
 			kill(w.group, w.gone, func([]int) {})
 			return
-		case notBegun && left > w.Grace: // otherwise the start of the processes has taken long, and the next proof is due
+		case notBegun && left > w.Grace: // if less is left, wait for the next end
 			if w.startCommand() != nil {
 				return
 			}
-		case left <= next && !notBegun:
+		case left <= next && !notBegun: // in the starter, the first time
 			next = w.Margin
 			report(warned, 0)
 			eachBelow(w.group, func(pid int) { syscall.Kill(pid, syscall.SIGTERM) })
@@ -158,8 +157,8 @@ func (w *watcher) watch() {
 	}
 }
 
-// A leaseEnd is the end of a lease by two clocks: the monotonic one, which stops while the machine
-// is suspended, and the wall clock, which may be set.
+// A leaseEnd is the end of a lease by the monotonic clock, which stops with the machine, and by the wall clock, which
+// may be set.
 type leaseEnd struct{ monotonic, wall time.Time }
 
 // left returns what is left of the lease by the clock that leaves less.
@@ -168,7 +167,7 @@ func (e leaseEnd) left() time.Duration {
 	return min(e.monotonic.Sub(now), e.wall.Sub(now.Round(0)))
 }
 
-// parseEnd reads a line of Extend's. It may come late; the wall clock is right then.
+// parseEnd reads a line of Extend's. If the line comes late, its wall clock's end is right, and left is too much.
 func (w *watcher) parseEnd(line string) leaseEnd {
 	var left, end int64
 	fmt.Sscan(line, &left, &end, &w.group)

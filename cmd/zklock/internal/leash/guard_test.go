@@ -36,7 +36,7 @@ func TestTheStarterActsByWhatIsLeftOfTheLease(t *testing.T) {
 	// What the starter reports: the number behind ended is a wait status.
 	exited := func(code int) string { return fmt.Sprintf("begun \\d+\nended %d\n", code<<8) }
 	killed := fmt.Sprintf("begun \\d+\nended %d\n", syscall.SIGKILL)
-	// leaves is a script that exits with 3 and leaves a process behind. That one is stopped, twice, and traps SIGTERM.
+	// leaves is a script that exits with 3 and leaves a process behind. That one traps SIGTERM and stops, twice.
 	leaves := func(atTERM string) string {
 		return `sh -c 'trap "` + atTERM + `" TERM; kill -STOP $$; kill -STOP $$' & ` +
 			"until grep -q '^State:.T' /proc/$!/status; do sleep 0.01; done; exit 3"
@@ -44,7 +44,7 @@ func TestTheStarterActsByWhatIsLeftOfTheLease(t *testing.T) {
 	signal.Ignore(syscall.SIGHUP) // as nohup does; the command inherits that
 	for _, c := range []struct {
 		name, script, want string        // the script of the command, which does not begin without one, and the reports
-		littleFirst        bool          // little is left for a while, before the last end of the lease is told
+		littleFirst        bool          // little is left of the lease for a while, before its last end is told
 		monotonic, wall    time.Duration // what the last end leaves by each clock
 		closes             bool          // the starter is told no last end: the pipe is closed
 	}{
@@ -69,14 +69,14 @@ func TestTheStarterActsByWhatIsLeftOfTheLease(t *testing.T) {
 			starter.ExtraFiles = []*os.File{reportsEnd, leaseEnd}
 			out := testenv.Must(starter.StdoutPipe())(t)
 			unread := func(fd uintptr) int { return testenv.Must(unix.IoctlGetInt(int(fd), unix.TIOCINQ))(t) }
-			leaseFD, reportsFD := leaseEnd.Fd(), reports.Fd() // before it starts: Fd makes a pipe blocking, for the starter, too
-			// tell writes two ends of the lease, the first of which has passed: a starter that has been stopped reads several
-			// at once, and counts only the last one. A line has what is left, the wall clock's end, and the group: unknown.
+			leaseFD, reportsFD := leaseEnd.Fd(), reports.Fd() // not later: Fd sets the pipes to blocking
+			// tell writes two ends of the lease at once. The starter must act by the last one alone: the first has passed. A
+			// line has what is left of the lease, the time of its end, and the command's group, which is not known yet.
 			tell := func(monotonic, wall time.Duration) {
 				fmt.Fprintf(lease, "0 0 0\n%d %d 0\n", monotonic, time.Now().Add(wall).UnixNano())
 			}
-			// tellOften tells these in turn: a starter that has read one more has acted on all before.
-			tellOften := func(monotonic ...time.Duration) {
+			// tellAndAwait tells these in turn, each when the starter has read the one before, and so has acted on all others.
+			tellAndAwait := func(monotonic ...time.Duration) {
 				for i := range 20 {
 					tell(monotonic[i%len(monotonic)], enough)
 					require.Eventually(t, func() bool { return unread(leaseFD) == 0 }, time.Minute, time.Millisecond)
@@ -85,14 +85,14 @@ func TestTheStarterActsByWhatIsLeftOfTheLease(t *testing.T) {
 
 			require.NoError(t, starter.Start())
 			reportsEnd.Close()
-			tellOften(none, little)
+			tellAndAwait(none, little)
 			require.Zero(t, unread(reportsFD), "the command has begun")
 			if c.script != "" {
 				tell(enough, enough)
 				testenv.Must(bufio.NewReader(out).ReadString('\n'))(t) // the command prints a line when it has begun
 			}
 			if c.littleFirst {
-				tellOften(little)
+				tellAndAwait(little)
 			}
 			if c.closes {
 				lease.Close()
@@ -118,7 +118,7 @@ func TestAProcessThatBeginsWhileTheOthersAreSignalledGetsTheSignal(t *testing.T)
 		}
 	}
 	getsSignal(os.Getpid())
-	eachBelow(0, getsSignal) // on Linux the group does not count
+	eachBelow(0, getsSignal) // Linux needs no group
 	require.Equal(t, all, signalled)
 }
 

@@ -21,14 +21,14 @@ const begun, stopped, warned, ended = "begun", "stopped", "warned", "ended"
 
 // A Process is a command with all that it has started.
 type Process struct {
-	// Changes has a value when the command has stopped. It is closed when the command has ended and nothing that it
-	// has started is left, or what is left has had SIGTERM for the time grace. Then the caller calls End.
+	// Changes has a value when the command has stopped. It is closed after the command has ended: once nothing that it has
+	// started is left, or what is left has had SIGTERM for the time grace. Then the caller calls End.
 	Changes chan struct{}
 	Status  syscall.WaitStatus // of the command, after End
 	Warned  bool               // after End: it got SIGTERM because less than grace was left of the lease
 	Ended   atomic.Bool        // by itself, or by a signal: it was not killed with its starter
 
-	watcher
+	watcher             // of the plan; its group is the command's, and gone is closed when no process is left below
 	started  bool       // the first guard is there, and there is something to end
 	hasBegun chan int   // has the command's group, once
 	leases   []*os.File // one for each guard and the starter: Extend writes the end of the lease, and End closes them
@@ -36,8 +36,7 @@ type Process struct {
 	tty      *terminal  // nil if there is none
 }
 
-// New returns a command that gets SIGTERM when less than grace is left of a lease, and SIGKILL when less
-// than margin is left.
+// New returns a command that gets SIGTERM when a lease has less than grace left, and SIGKILL with less than margin.
 func New(program string, command []string, grace, margin time.Duration) *Process {
 	return &Process{
 		Changes:  make(chan struct{}),
@@ -51,7 +50,7 @@ func New(program string, command []string, grace, margin time.Duration) *Process
 // if the lease is over. The command begins once the guards know an end that is further away than grace. If this process
 // ends before that, the command does not begin.
 func (p *Process) Start(until func() time.Time) error {
-	if err := adopt(); err != nil {
+	if err := adoptOrphans(); err != nil {
 		return err
 	}
 	p.tty = openTerminal()
@@ -63,7 +62,7 @@ func (p *Process) Start(until func() time.Time) error {
 	}
 	defer report.Close()
 	var outs []*os.File // the other ends of p.leases
-	for range verbs {
+	for range verbs {   // for each guard and the starter
 		out, in, err := os.Pipe()
 		if err != nil {
 			return err
@@ -88,7 +87,7 @@ func (p *Process) awaitCommand(until func() time.Time) {
 		}
 		select {
 		case p.group = <-p.hasBegun:
-			p.told = time.Time{} // so that Extend tells the guards the group
+			p.told = time.Time{} // forgotten: Extend tells it again, now with the group
 			return
 		case <-p.gone:
 			return
@@ -147,8 +146,7 @@ func (p *Process) Suspend() {
 }
 
 // Extend tells the guards the new end of the lease: how much of it is left, and the time of the end. If until is zero,
-// the lease is over. The writes do not wait for a guard that is stopped. (A write deadline of os.File may pass before
-// the write.)
+// the lease is over. The writes do not wait for a guard that is stopped, so they are not those of os.File.
 func (p *Process) Extend(until time.Time) {
 	if until.IsZero() || until.Equal(p.told) {
 		return
@@ -191,7 +189,6 @@ func openTerminal() *terminal {
 	return nil
 }
 
-// has reports whether a group of processes has the terminal.
 func (t *terminal) has(group int) bool {
 	if t == nil {
 		return false

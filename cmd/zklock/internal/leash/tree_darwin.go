@@ -7,8 +7,8 @@ import (
 
 var attributes = syscall.SysProcAttr{Setpgid: true} // the command is the leader of a group of processes
 
-// adopt does nothing: macOS gives a process that has lost its parent to no other one of ours.
-func adopt() error { return nil }
+// adoptOrphans does nothing: on macOS, process 1 adopts them.
+func adoptOrphans() error { return nil }
 
 // eachBelow calls do for the command's group, and waits a moment: a process that was killed does not end at
 // once, and stays if nobody reaps it. A process that has left the group is not found.

@@ -14,15 +14,16 @@ import (
 // The command is the leader of a group of processes. The kernel kills it when the main thread of its parent ends.
 var attributes = syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 
-// adopt makes this process a subreaper: a process below it that loses its parent becomes a child of the next
-// process above that has called adopt. As long as a process is left below, this process has a child to wait for.
-func adopt() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+// adoptOrphans makes this process a subreaper: a process below it that loses its parent becomes a child of the next
+// subreaper above. As long as a process is left below, this process has a child to wait for.
+func adoptOrphans() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
 // eachBelow calls do for each process below this one, as soon as it is found: a moment later it may
 // have ended, and another one may have its number. It looks again until it finds no new one.
-func eachBelow(_ int, do func(pid int)) {
+func eachBelow(_ int, do func(pid int)) { // other systems need the group
 	_, self := numbers(status("self"))
-	if len(self) == 0 { // no /proc
+	depth := len(self) // of the namespace of this process
+	if depth == 0 {    // no /proc
 		return
 	}
 	all := map[string]bool{self[0]: true} // this process, and those that were found
@@ -35,9 +36,9 @@ func eachBelow(_ int, do func(pid int)) {
 					continue
 				}
 				parent, own := numbers(status(name))
-				if isBelow := all[parent] && len(own) >= len(self); isBelow {
+				if isBelow := all[parent] && len(own) >= depth; isBelow {
 					all[name] = true
-					pid, _ := strconv.Atoi(own[len(self)-1]) // its number in the namespace of this process
+					pid, _ := strconv.Atoi(own[depth-1]) // its number in the namespace of this process
 					do(pid)
 				}
 			}
@@ -52,9 +53,9 @@ func status(name string) string {
 	return string(text)
 }
 
-// numbers returns the number of a process's parent, and the process's own numbers. /proc may belong to a PID namespace
-// around this one, and the process has a number in each namespace from there inward. While it is being reaped, the
-// numbers are 0. To kill 0 would kill this process's own group, so then there are none.
+// numbers returns the number of a process's parent, and the process's own numbers: one in each PID namespace from that
+// of /proc, the outermost, to its own. While the process is being reaped its numbers are 0, and none is returned: to
+// kill 0 would kill this process's own group.
 func numbers(status string) (parent string, own []string) {
 	_, behind, _ := strings.Cut(status, "\nPPid:")
 	fmt.Sscan(behind, &parent)
