@@ -64,7 +64,6 @@ type chaos struct {
 	faults  []pastFault
 }
 
-// A clientProcess is a client process, as the test sees it.
 type clientProcess struct {
 	cmd        *exec.Cmd
 	in         io.Writer     // takes commands, see obey
@@ -309,20 +308,20 @@ func judgeLeases(leases []record, problem func(string, ...any)) {
 	if !slices.ContainsFunc(leases, func(r record) bool { return !r.Calm }) {
 		problem("there is no lease between the first fault and the last: this run shows nothing")
 	}
-	// A lease has four instants: Call, Begin, Open and End. It was valid from Begin to Open, when Lost was last seen open.
-	var last, openLast, calledLast record // of the leases so far: the last; those whose Open and Call are the latest
+	// A lease has four instants: Call, Begin, SeenOpen and End. It was valid from Begin to SeenOpen.
+	var last, openLast, calledLast record // of the leases so far: the last; those whose SeenOpen and Call are the latest
 	for _, lease := range leases {
 		switch {
 		case last.Token == lease.Token:
 			problem("two leases with one token: %+v and %+v", last, lease)
-		case lease.Begin <= openLast.Open:
+		case lease.Begin <= openLast.SeenOpen: // of a lower token
 			problem("two hold the lock at once, or a token does not grow, for %v: %+v and %+v",
-				time.Duration(min(openLast.Open, lease.Open)-lease.Begin), openLast, lease)
+				time.Duration(min(openLast.SeenOpen, lease.SeenOpen)-lease.Begin), openLast, lease)
 		case lease.Begin < calledLast.Call:
 			problem("a token does not grow: %+v, and later %+v", lease, calledLast)
 		}
 		last = lease
-		if lease.Open >= openLast.Open {
+		if lease.SeenOpen >= openLast.SeenOpen {
 			openLast = lease
 		}
 		if lease.Call >= calledLast.Call {
@@ -459,7 +458,8 @@ func requireFirst(t *testing.T, want string, judge func(problem func(format stri
 // The judges find what is wrong with histories that are made up, and nothing in good ones.
 func TestTheChecksFindWhatIsWrong(t *testing.T) {
 	lease := func(token, call, begin, open, end int64) record { // the fields of a record, in its order
-		return record{Kind: "lease", Owner: fmt.Sprintf("contender %d", token), Token: token, Call: call, Begin: begin, Open: open, End: end}
+		return record{Kind: "lease", Owner: fmt.Sprintf("contender %d", token), Token: token,
+			Call: call, Begin: begin, SeenOpen: open, End: end}
 	}
 	good := []record{lease(1, 0, 10, 20, 30), lease(2, 5, 21, 40, 50), lease(5, 7, 45, 60, 60)}
 	for _, c := range []struct {
@@ -469,7 +469,7 @@ func TestTheChecksFindWhatIsWrong(t *testing.T) {
 	}{
 		{what: "good", leases: good},
 		{what: "no lease", want: "shows nothing"},
-		{what: "calm leases", leases: []record{{Token: 1, Begin: 1, Open: 2, End: 3, Calm: true}}, want: "shows nothing"},
+		{what: "calm leases", leases: []record{{Token: 1, Begin: 1, SeenOpen: 2, End: 3, Calm: true}}, want: "shows nothing"},
 		{what: "the second is in while the first is valid", leases: []record{good[0], lease(2, 5, 19, 40, 50)}, want: "at once"},
 		{what: "the third is in while the first is valid", want: "at once",
 			leases: []record{lease(1, 0, 10, 50, 50), lease(2, 51, 52, 53, 54), lease(3, 5, 49, 60, 70)}},
@@ -483,8 +483,8 @@ func TestTheChecksFindWhatIsWrong(t *testing.T) {
 		})
 	}
 
-	// A lease is valid until its Open, unless its session was ended from outside before: an expiry ends it at from.
-	const whole = 80 // the lease's Open before it is excused
+	// A lease is valid until its SeenOpen, unless its session was ended from outside before: an expiry ends it at from.
+	const whole = 80 // the lease's SeenOpen before it is excused
 	for _, c := range []struct {
 		what   string
 		expiry expiry
@@ -501,7 +501,7 @@ func TestTheChecksFindWhatIsWrong(t *testing.T) {
 			const zxid, handedOn = 7, 3 // of its node, and how many times the lock was handed on
 			r := lease(zxid<<passBits|handedOn, 10, 50, whole, 90)
 			r.excuse([]*expiry{&c.expiry})
-			require.Equal(t, c.open, r.Open)
+			require.Equal(t, c.open, r.SeenOpen)
 			require.Equal(t, c.open != whole, r.How != "")
 		})
 	}

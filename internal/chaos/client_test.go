@@ -53,15 +53,15 @@ type record struct {
 	Token int64  `json:"token,omitempty"` // of a lease or a write
 
 	// Of a lease.
-	Call   int64 `json:"call,omitempty"`   // when Lock was called
-	Begin  int64 `json:"begin,omitempty"`  // when it had returned
-	Open   int64 `json:"open,omitempty"`   // when Lost was last seen open; before Begin if it never was
-	End    int64 `json:"end,omitempty"`    // when the lease had ended
-	Calm   bool  `json:"calm,omitempty"`   // it was before the first fault, or after the last
-	Cached bool  `json:"cached,omitempty"` // the node was cached just before Lock was called, or TryLock
+	Call     int64 `json:"call,omitempty"`   // when Lock was called
+	Begin    int64 `json:"begin,omitempty"`  // when it had returned
+	SeenOpen int64 `json:"open,omitempty"`   // when Lost was last seen open; before Begin if it never was
+	End      int64 `json:"end,omitempty"`    // when the lease had ended
+	Calm     bool  `json:"calm,omitempty"`   // it was before the first fault, or after the last
+	Cached   bool  `json:"cached,omitempty"` // the node was cached just before Lock was called, or TryLock
 
-	How   string `json:"how,omitempty"`   // how a lease ended; of a write: acknowledged, refused or unknown; or a reason
 	Nonce string `json:"nonce,omitempty"` // of a write, in the name of its node in the log
+	How   string `json:"how,omitempty"`   // how a lease ended; of a write: acknowledged, refused or unknown; else a reason
 }
 
 var silent = zk.WithLogger(log.New(io.Discard, "", 0))
@@ -240,7 +240,7 @@ func (p *process) expire(s *clientSession) {
 		return
 	}
 	if zxid == 0 {
-		end.to += int64(sessionTimeout) // every lease of the session was proved before the end
+		end.to += int64(sessionTimeout) // no lease of the session begins later: each was proved before the end
 	}
 	p.log(record{Kind: "expired"})
 }
@@ -250,13 +250,13 @@ func (p *process) expire(s *clientSession) {
 func (r *record) excuse(expired []*expiry) {
 	how, czxid := r.How, r.Token>>passBits
 	for _, end := range expired {
-		isOfSession := czxid < end.zxid // its node was made before the end
-		if end.zxid == 0 {
+		isOfSession := czxid < end.zxid // its node was made before the end, so in that session
+		if end.zxid == 0 {              // not known
 			isOfSession = r.Begin <= end.to
 		}
 		if isOfSession && end.from <= r.End {
 			r.How = how + ", its session was ended from outside"
-			r.Open = min(r.Open, end.from)
+			r.SeenOpen = min(r.SeenOpen, end.from)
 		}
 	}
 }
@@ -353,7 +353,7 @@ func (c *contender) lock(ctx context.Context, path int, acquire func(context.Con
 		return err
 	}
 	r.Begin, r.Token = now(), l.Token()
-	r.Open = r.Call // Lost has not been seen open yet: the process may just have been stopped
+	r.SeenOpen = r.Call // Lost has not been seen open yet: the process may just have been stopped
 	r.How, r.Calm = "unlocked", c.calm
 
 	done := make(chan struct{})
@@ -367,7 +367,7 @@ func (c *contender) lock(ctx context.Context, path int, acquire func(context.Con
 				r.How = "lost"
 				return
 			}
-			r.Open = before
+			r.SeenOpen = before
 			select {
 			case <-tick.C:
 			case <-done:
