@@ -1,4 +1,4 @@
-// Command with runs a command with servers that it starts before and ends afterwards:
+// Command with runs a command with servers that it starts before and ends afterwards.
 //
 //	go run ./internal/servers/with zookeeper redis -- go test ./...
 //
