@@ -516,9 +516,9 @@ func TestAPhraseOfAnArticleIsFound(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ sentence, row string }{
-		{"我们上面写的两个锁实现,并不能用于生产环境中", "A/44"}, {"string lastnode = firstnode;", "D/15"}, {"即再次检查当前节点是否为所有子节点中最小的", "D/22"},
-		{"设定一个超时时间,如果超过了这个时间仍未收到通知", "D/27"}, {"应该每隔一段时间检查一下当前的线程状态", "D/39"}, {"然后争先抢后的尝试加锁", "A/25"},
-		{"select resource, version from optimistic_lock", "B/17"}, {"Zookeeper 漫衍式锁实现示例", "E/17"}, {"3.悲观锁", "B/20"}, {"返回锁的节点名称", "A/62"}, {"  13.    //解锁", "A/77"},
+		{"我们上面写的两个锁实现,并不能用于生产环境中", "A/44"}, {"string lastnode = firstnode;", "D/16"}, {"即再次检查当前节点是否为所有子节点中最小的", "D/23"}, {"  11.    lock();", "A/35"},
+		{"设定一个超时时间,如果超过了这个时间仍未收到通知", "D/28"}, {"应该每隔一段时间检查一下当前的线程状态", "D/40"}, {"然后争先抢后的尝试加锁", "A/25"}, {"if (stat==null){", "D/13"},
+		{"select resource, version from optimistic_lock", "B/17"}, {"Zookeeper 漫衍式锁实现示例", "E/17"}, {"3.悲观锁", "B/20"}, {"返回锁的节点名称", "A/63"}, {"  13.    //解锁", "A/78"},
 	} {
 		ask(c.sentence, c.row[:1], c.row)
 	}

@@ -37,22 +37,29 @@ function places(article, l) {
   return [...hits].map(([from, n]) => ({ from, n, part: n / (Math.floor((from + l.length - LONG) / STEP) - Math.ceil(from / STEP) + 1) }));
 }
 
+// The text without its blanks: two lines may differ only in a sign, as == and != do.
+const signs = text => text.replace(/\s/g, "");
 // The words of a text: of Chinese each two characters.
 const words = text => new Set((text.toLowerCase().match(/\p{Script=Han}+|(?:(?!\p{Script=Han})[\p{L}\p{N}])+/gu) || []).flatMap(w =>
   /\p{Script=Han}./u.test(w) ? [...w].slice(1).map((c, i) => w[i] + c) : w));
 // What a row says, with the names of what its links lead to.
 const told = html => html.replace(/<[^>]*>/g, tag => " " + decodeURIComponent(/#([^"]*)/.exec(tag)?.[1] || ""));
 
+// saysNothing is true of a line that has only brackets, or only words that are in every listing. With its number a
+// return or a break is at one place of its article.
+globalThis.saysNothing = text => /^(\s*\d+\.\s+)?[^\p{L}\p{N}]*((try|else|(?<=@)\w+)[^\p{L}\p{N}]*)*$|^[^\p{L}\p{N}]*(break|return (true|false)|import\s.*)[^\p{L}\p{N}]*$/iu.test(text);
+
 const count = new Map(), before = {}; // of the rows that have a word; where the last phrase of an article ends
 const known = GUIDE.filter(r => !r.heading).map(r => {
   const l = letters(r.phrase), article = r.name[0];
   const from = Math.min(...places(article, l).filter(p => p.part === 1 && p.from >= (before[article] || 0)).map(p => p.from));
   before[article] = from + l.length;
-  const k = { r, article, spans: [[from, from + l.length]], letters: [l.join("")], phrase: words(r.phrase), text: words(told(r.en + " " + r.zh)) };
-  for (const l of (ALSO[r.phrase] || []).map(letters)) {
+  const k = { r, article, spans: [[from, from + l.length]], letters: [l.join("")], signs: [r.phrase, ...ALSO[r.phrase] || []].map(signs), phrase: words(r.phrase), text: words(told(r.en + " " + r.zh)) };
+  for (const text of ALSO[r.phrase] || []) {
+    const l = letters(text);
     k.letters.push(l.join(""));
-    // The marks of fewer letters are also those of other texts.
-    if (l.length >= 9) for (const p of places(article, l)) if (p.part === 1) k.spans.push([p.from, p.from + l.length]);
+    // The marks of fewer letters are also those of other texts, and so are those beside a line's number.
+    if (l.length >= 9 && !/^\d+\. /.test(text)) for (const p of places(article, l)) if (p.part === 1) k.spans.push([p.from, p.from + l.length]);
   }
   for (const w of new Set([...k.phrase, ...k.text])) count.set(w, (count.get(w) || 0) + 1);
   return k;
@@ -62,18 +69,26 @@ const known = GUIDE.filter(r => !r.heading).map(r => {
 // the article, and the row is that of a phrase, or of ALSO, at this place or nearest to it; for all else
 // the rare words count that a row and the text have in common. The article that is open comes before the others.
 globalThis.nearest = function (text, open) {
-  text = text.replace(/^\s*\d+\.\s+(?=\/[/*])/, ""); // a comment comes with the number of its line
+  if (saysNothing(text)) return [];
+  const line = text.replace(/^\s*\d+\.\s+/, ""), asWritten = [text, line]; // a line comes with its number
+  if (/^(\/?\*|\/\/)/.test(line)) text = line; // where a comment is, its number does not say
   const l = letters(text), all = l.join(""), weight = w => Math.log((known.length + 1) / (count.get(w) || 1)), asked = [...words(text)];
   const sum = asked.reduce((s, w) => s + weight(w), 0), share = set => asked.reduce((s, w) => s + (set.has(w) ? weight(w) : 0), 0) / sum;
-  const found = {};
+  const same = asWritten.map(t => [signs(t), letters(t).join("")]);
+  const exact = k => Math.max(k.letters[0].includes(all) ? .5 : 0, ...same.map(([s, l], i) => {
+    const as = k.signs.includes(s) ? 7 : k.letters.includes(l) ? 4 : 0;
+    return (k.article === open || k.letters[0] === l ? as : Math.min(as, 1)) - 2.5 * i; // other lines of ALSO may be in several articles
+  }));
+  const found = {}, code = /[{}]/.test(text);
   for (const article in index) found[article] = places(article, l).filter(p => p.part >= .5);
   const scored = !sum ? [] : known.map(k => {
     let near = 0;
     for (const { from, n, part } of found[k.article] || []) {
-      const far = Math.min(...k.spans.map(([a, z]) => Math.max(0, a - from - l.length + 1, from - z + 1)));
-      near = Math.max(near, part * [0, .1, .8, 1][Math.min(n, 3)] * (far ? .8 / (1 + far / 120) : 1));
+      const away = k.spans.map(([a, z]) => Math.max(0, a - from - l.length + 1, from - z + 1)), far = Math.min(...away);
+      const most = code ? 1 + .05 * Math.min(away.filter(d => !d).length - 1, 2) : 1; // the row whose texts are more of it
+      near = Math.max(near, part * [0, .1, .8, 1][Math.min(n, 3)] * (far ? .8 / (1 + far / 120) : most));
     }
-    return { r: k.r, score: 3 * near + share(k.phrase) + .6 * share(k.text) + (k.letters.includes(all) ? 2 : k.letters[0].includes(all) ? .5 : 0), ours: k.article === open ? 1 : 0 };
+    return { r: k.r, score: 3 * near + share(k.phrase) + .6 * share(k.text) + exact(k), ours: k.article === open ? 1 : 0 };
   });
   // A heading leads to the first row below it that has something to show.
   const title = GUIDE.findIndex(r => r.heading && l.length > 3 && letters(told(r.zh)).join("").includes(all));

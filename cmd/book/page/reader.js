@@ -4,8 +4,8 @@
 "use strict";
 {
 const WORDS = {
-  en: { web: "Search the web for article {0}", listing: "The article's listing, in Go", cure: "The lock that cures it", code: "In this project", lab: "The lab: the lock of this phrase, running", rows: "The phrases of the articles", hint: "↑ and ↓ go from phrase to phrase.", phrase: "article {0}, phrase {1}", theirs: "in the article: {0}", back: "Back to phrase {0}", noscene: "No scene belongs to this phrase; the code and the figures are all there is." },
-  zh: { web: "在网上搜索文章 {0}", listing: "文章中的代码（Go 版）", cure: "修复了这个 bug 的锁", code: "本项目中的代码", lab: "实验室：这一句所讲的锁正在运行", rows: "文章原文", hint: "按 ↑ 和 ↓ 逐句切换。", phrase: "文章 {0} 第 {1} 句", theirs: "文章：{0}", back: "回到第 {0} 句", noscene: "这一句没有场景，可看的只有代码和图表。" },
+  en: { web: "Search the web for article {0}", listing: "The article's listing, in Go", cure: "The lock that cures it", code: "In this project", lab: "The lab: the lock of this phrase, running", rows: "The phrases of the articles", hint: "↑ and ↓ go from phrase to phrase.", phrase: "article {0}, phrase {1}", theirs: "in the article: {0}", back: "Back to phrase {0}", noscene: "No scene belongs to this phrase.", other: "The lab plays only ZooKeeper's locks, and none of a database or of Redis. So no scene belongs to this phrase.", beside: " To see here: {0}.", source: "the code", table: "the table", picture: "the picture", section: "a section of a page", and: ", ", empty: "This line has only brackets or keywords, so there is nothing to look up in it. Try the line above it.", far: "No phrase is near to this text." },
+  zh: { web: "在网上搜索文章 {0}", listing: "文章中的代码（Go 版）", cure: "修复了这个 bug 的锁", code: "本项目中的代码", lab: "实验室：这一句所讲的锁正在运行", rows: "文章原文", hint: "按 ↑ 和 ↓ 逐句切换。", phrase: "文章 {0} 第 {1} 句", theirs: "文章：{0}", back: "回到第 {0} 句", noscene: "这一句没有场景。", other: "实验室只演示 ZooKeeper 的锁，不演示数据库和 Redis 的锁，所以这一句没有场景。", beside: "这里可看的有：{0}。", source: "代码", table: "表格", picture: "图", section: "相关的一节", and: "、", empty: "这一行只有括号或关键字，没有可查的内容。请试试它上面的一行。", far: "没有找到相近的原文。" },
 };
 const $ = id => document.getElementById(id);
 const lang = document.documentElement.lang === "zh-CN" ? "zh" : "en";
@@ -56,15 +56,16 @@ function excerpt(e, kind) {
   return el("figure", {}, el("figcaption", {}, e.file + ":" + (e.line + ((e.marked || [])[0] || 0)), ...(e.theirs && lang === "zh" ? [el("div", { class: "theirs" }, el("code", {}, e.name), " ↔ " + say("theirs", e.theirs.join("、")))] : [])), el("pre", { class: kind + (e.text.split("\n").length > 60 ? " long" : ""), tabindex: 0 }, ...lines(e.text, new Set(e.marked || []), e.zh || {})));
 }
 
+// The titles and addresses of a row's pictures and sections. A text that is the same in both languages is a string.
+const figures = r => (r.figures || []).map(({ title, address }) => [title, address].map(text => text[lang] ?? text));
+
 // What a phrase or a link shows: the article's listing beside the lock that cures it, our
 // code, figures.
 function parts(r) {
   const code = r.code || [], list = [];
   if (r.listing) list.push(el("div", { class: "beside" }, el("div", {}, el("h2", {}, say("listing")), ...r.listing.map(e => excerpt(e, "bug"))), el("div", {}, el("h2", {}, say("cure")), ...code.map(e => excerpt(e, "cure")))));
   else if (code.length) list.push(el("h2", {}, say("code")), ...code.map(e => excerpt(e, "ours")));
-  for (const { title, address } of r.figures || []) {
-    list.push(el("h2", {}, title[lang]), /svg$/.test(address[lang]) ? el("img", { src: address[lang], alt: title[lang] }) : el("iframe", { src: address[lang], title: title[lang] }));
-  }
+  for (const [title, src] of figures(r)) list.push(el("h2", {}, title), /svg$/.test(src) ? el("img", { src, alt: title }) : el("iframe", { src, title }));
   return list;
 }
 
@@ -92,6 +93,14 @@ function showCode() {
   for (const frame of box.querySelectorAll("iframe")) frame.onload = () => requestAnimationFrame(() => requestAnimationFrame(() => { box.scrollTop = there; }));
 }
 
+// Why a phrase has no scene, and what it has.
+function whyNoScene(r) {
+  const files = [...r.code || [], ...r.listing || []].map(e => e.file), pages = figures(r).map(([, page]) => page);
+  const has = { source: files.some(f => /go$/.test(f)), table: files.some(f => /md$/.test(f)), picture: pages.some(p => /svg$/.test(p)), section: pages.some(p => !/svg$/.test(p)) };
+  const why = say([...files, ...pages].some(f => f.includes("other-locks/")) ? "other" : "noscene");
+  return why + say("beside", Object.keys(has).filter(k => has[k]).map(k => say(k)).join(say("and")));
+}
+
 // The lab in the frame goes on in the same page when only its address changes, and shows what it shows in a
 // page of the book. A phrase without a scene has an empty stage, behind which the lab waits.
 function showLab() {
@@ -99,7 +108,7 @@ function showLab() {
   $("lab").hidden = !scene;
   $("empty").hidden = !!scene;
   if (!scene) {
-    $("empty").textContent = at.nothing ? at.nothing[lang] : say("noscene");
+    $("empty").textContent = at.nothing ? at.nothing[lang] : whyNoScene(at);
     return;
   }
   const src = "lab.html" + scene + "&lang=" + lang + "&embed=1";
@@ -133,13 +142,15 @@ function pick(name, look = "") {
 }
 
 // The find box goes to the phrase that is nearest to its text, and Enter to the next nearest one.
-// If none is near, the page is again where the reader began to type.
+// If none is near, the page is again where the reader began to type, and says so.
 let home = null, hits = [];
 function find(text) {
   home ??= at;
   hits = nearest(text, article(home));
   pick((hits[0] || home).name);
-  $("find").className = hits.length || !text.trim() ? "" : "nothing";
+  const missed = !hits.length && text.trim();
+  $("find").className = missed ? "nothing" : "";
+  $("missed").textContent = missed ? say(saysNothing(text) ? "empty" : "far") : "";
 }
 
 function open() {
