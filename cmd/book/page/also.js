@@ -1,4 +1,5 @@
 // The first words of sentences that no row of the guide quotes, by the phrase of the row that answers them.
+// A line that begins with a number, as "18. lock();", is that line only: the same words may be in other functions.
 globalThis.ALSO = {
   // A
   "每个节点称为数据节点znode": ["年前临放假我们一起学习了", "如果您对zookeeper还", "1、数据节点", "或者,我们将它理解为Windo", "[zk: localhost:218"],
