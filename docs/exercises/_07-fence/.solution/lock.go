@@ -1,13 +1,13 @@
 // Package fence is a resource that checks the fencing token of each write.
 //
 // No lock can stop a holder that was paused and has lost its session unnoticed. The
-// resource can: each holder shows a token that is
-// higher than those of all holders before it, and the resource refuses a token
-// that is lower than one that it has seen.
+// resource can: each holder shows a token that is higher than those of all holders
+// before it, and the resource refuses a token that is lower than one that it has seen.
 //
-// The token and the value are the data of one znode. A write names the version of
-// the node that it has checked, so that nothing can come between
-// the check and the store.
+// The token and the value are the data of one znode. A write names the version of the
+// node that it has checked, so that nothing can come between the check and the store.
+// What is still wrong: if the node is deleted and made again in between, the new one
+// begins at the same version, and a write with an old token passes.
 package fence
 
 import (
