@@ -3,6 +3,7 @@ package scenes
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"example.com/zklock/internal/explore/player"
 )
@@ -25,8 +26,7 @@ var Chapters = []Text{
 	"The one bad moment",
 	"One fault",
 	"Time and pauses",
-	"On your own",
-	"You cannot win",
+	"On your own", "You cannot win",
 }
 
 // The numbers of the chapters. The last two have no scenes.
@@ -73,15 +73,15 @@ func (b Bug) Plays() int {
 // easy is a number of FateTries. If as many random schedules reach the goal, a person reaches it by luck.
 const easy = 30
 
-// Chapter is the number of the level's chapter.
+// Chapter is the number of the level's chapter. A fault that may happen, but not on the Way, decides nothing.
 func (b Bug) Chapter() int {
-	mayHappen := func(f player.Fault) bool { return slices.Contains(b.World.Kinds, f) }
+	happens := func(f player.Fault) bool { return strings.Contains(strings.Join(b.Way(), ","), ": "+string(f)) }
 	switch {
 	case len(b.Way()) == 0:
 		return watchItBreak
-	case mayHappen(player.Stop) || mayHappen(player.Pause):
+	case happens(player.Stop) || happens(player.Pause):
 		return timeAndPauses
-	case len(b.World.Kinds) > 0:
+	case slices.ContainsFunc(b.World.Kinds, happens):
 		return withOneFault
 	case b.chances()[0] >= easy:
 		return orderIsEnough
