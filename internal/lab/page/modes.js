@@ -19,9 +19,9 @@ export function sceneOf(l, mode = app.scene.mode) {
   return { ...change, choices, mode: choices.length || l.goal && change.changes.length === 0 ? "schedule" : mode };
 }
 
-// The cure of a listing is the lock whose name goes on where its own ends.
-export function cureOf(name) { return app.locks.find(l => l.name.startsWith(name + "-")); }
-export function bugOf(name) { const i = name.indexOf("-"); return i > 0 ? app.byName.get(name.slice(0, i)) : undefined; }
+// The cure of a bug's listing is the lock whose name goes on where its own ends.
+export function cureOf(name) { return app.byName.get(name)?.goal && app.locks.find(l => l.name.startsWith(name + "-")); }
+export function bugOf(name) { const bug = app.byName.get(name.replace(/-.*/, "")); return bug?.goal && bug.name !== name ? bug : undefined; }
 
 let watched = null; // what was beside each other before
 
