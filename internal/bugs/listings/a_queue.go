@@ -39,14 +39,14 @@ func (l *zkClientLock) tryLock() bool {
 	if l.currentPath == "" {
 		l.currentPath = l.client.createEphemeralSequential(l.lockPath+"/", "lock") // only the first time, and nothing creates lockPath [A9, A10]
 	}
-	children := l.client.getChildren(l.lockPath)
+	children := l.client.getChildren(l.lockPath) // its own node may be gone [A8]
 	slices.Sort(children)
 	if l.currentPath == l.lockPath+"/"+children[0] {
 		return true
 	}
 	sequenceNodeName := l.currentPath[len(l.lockPath)+1:]
 	i := java.BinarySearch(children, sequenceNodeName)
-	l.beforePath = l.lockPath + "/" + children[i-1] // its own node may be gone: then i is negative [A8]
+	l.beforePath = l.lockPath + "/" + children[i-1] // then i is negative, and this throws [A8]
 	return false
 }
 
