@@ -154,8 +154,8 @@ globalThis.ALSO = {
   "throw new runtimeexception(\"failed to release lock: \" + lockname, e);": ["public void close() {", "system.out.println(\"releasing lock: \" + lockname);", "zkclient.close();"],
   "下面是使用心跳检测机制的代码实例": ["private thread heartbeatthread; // 心跳线程", "// 心跳线程", "private static final long heartbeat_rate = 1000l;", "// 心跳检测频率,单位毫秒", "// 启动心跳线程", "private void sta", "heartbeatthread = new thread(() -> {", "heartbeatthread.start();"],
   "if (currentnodeindex == 0) {": ["startheartbeatthread(); // 启动心跳线程", "private volatil", "// 是否已经获取到了锁", "while (!locked) {", "locked = true;", "在该代码实例中,我们创建了一个", "在获取锁的过程中,如果当前节点", "public void lock() {"],
-  "stopheartbeatthread(); // 停止心跳线程": ["if (heartbeatthread != null) {", "heartbeatthread = null;", "在释放锁的过程中,停止心跳线程"],
-  "心跳线程的 while 循环不能被打断": ["system.out.println(\"failed to send heartbeat signal: \" + lockname);", "因此,在捕获 interrupt"],
+  "stopheartbeatthread(); // 停止心跳线程": ["因此,在捕获 interrupt", "if (heartbeatthread != null) {", "heartbeatthread = null;", "在释放锁的过程中,停止心跳线程"],
+  "心跳线程的 while 循环不能被打断": ["system.out.println(\"failed to send heartbeat signal: \" + lockname);"],
   // E
   "都是一个自然的次序发号器": ["为什么Zookeeper天生", "在每一个节点下面建设子节点时", "在建设子节点时,同时指明是有序", "每个线程抢占锁之前,先抢号建设"],
   "这个序次编号,是上一个天生的序次编号加 1": ["假如是第一个建设的子节点,那么"],
