@@ -1,5 +1,4 @@
 // Tests of which outages of servers a lease outlasts, and of when else Lost closes. helpers_test.go has the helpers.
-// Tests of outages: how long servers may be away before a lease is lost. helpers_test.go has the helpers.
 package zklock_test
 
 import (

@@ -235,8 +235,8 @@ func (m *Mutex) acquire(ctx context.Context, owner *Owner, try bool) (*Lease, er
 	return nil, m.client.Ended(ctx, "lock "+m.path, began)
 }
 
-// settle returns the lease if its owner holds the lock, and ends it otherwise. It asks for another round of the loop in
-// acquire if the lock was lost as soon as it was granted, and if ctx has ended, which ends the loop.
+// settle returns the lease if its owner holds the lock, and ends it otherwise. It says retry if the
+// lock was lost as soon as it was granted, or if ctx has ended: then the loop of acquire ends.
 func (m *Mutex) settle(ctx context.Context, l *Lease, refused bool) (_ *Lease, retry bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -307,7 +307,7 @@ func (m *Mutex) Holds(owner *Owner) int {
 // way: nobody holds the lock or waits for it through this Mutex, and no request of it is unanswered. Owners that wait
 // already get their turn, and an owner that holds the lock may lock it again. A node that was given up is deleted in
 // the background, so call Shutdown before conn.Close: without a server, the node stays until the session ends, and the
-// next holder waits for that. With a server, Close ends the session: the next holder is in while this one works.
+// next holder waits for that. With a server, Close ends the session: the next holder may be in while this one still works.
 //
 // If ctx ends first, Shutdown returns an error that wraps ctx.Err() and names what is still under way. Nothing of that
 // is ended, and Shutdown may be called again to wait for it. Other Mutexes of conn go on.

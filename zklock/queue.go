@@ -27,7 +27,7 @@ type turn struct {
 	// Guarded by Mutex.mu. After ready is closed, entry and token do not change.
 	leases   int           // of its calls of Lock and TryLock, until each has failed or is unlocked
 	mayWait  bool          // for other contenders, because one of the calls is Lock
-	refused  chan struct{} // closed if there are other contenders; nil before the first TryLock
+	refused  chan struct{} // closed if there are other contenders; nil while no TryLock waits for it
 	since    time.Time     // since when the owner waits, or holds the lock
 	entry    *entry        // the Mutex's node (entry.go) by which the lock is held; nil while the owner waits
 	token    int64         // the fencing token

@@ -2,7 +2,7 @@ package zklock
 
 import "time"
 
-// Stats says what a Mutex does now, and has done since New. A hold lasts from an owner's first lease to its last.
+// Stats says what a Mutex does now, and has done since New. A hold lasts from an owner's first lease until the last has ended.
 type Stats struct {
 	Waiting int // owners that wait
 	Held    int // 1 if an owner holds the lock, or else 0

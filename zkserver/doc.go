@@ -35,8 +35,8 @@
 //   - One server, no ensemble: every read is as fresh as every write, and sync has nothing to wait for.
 //   - Not served, and answered with -6 and a closed connection: check, createSession, deleteContainer, multiRead,
 //     reconfig, sasl.
-//   - A check has its place in a multi. One outside of a multi, a real server answers only if it fails; one that
-//     succeeds uses up a zxid and gets no reply.
+//   - A check has its place in a multi. Outside of a multi, a real server answers a check only if it fails; one
+//     that succeeds uses up a zxid and gets no reply.
 //   - A setWatches or setWatches2 with a null list does nothing and is answered with -5, by both; the real server first
 //     carries out the lists before it.
 //   - The numbers of sequential nodes end at 2³¹-1, on both. After that, creates that are under way together get

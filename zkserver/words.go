@@ -41,7 +41,7 @@ const version = "3.8.0-" + Build
 
 // fourLetterWord answers a word. It returns false if it is not one.
 func (c *conn) fourLetterWord(word string) bool {
-	answer := wordAnswers[word] // nil: a real server alone answers the word, if it is one
+	answer := wordAnswers[word] // nil: not a word, or one that only a real server answers
 	if answer == nil && !slices.Contains(notServed, word) {
 		return false
 	}

@@ -82,7 +82,7 @@ func (b Bug) ByItsScene(t *testing.T) {
 	b.Print(t)
 }
 
-// Follow plays another world's schedule: the next of its choices that is possible, without those before, or the first.
+// Follow plays another world's schedule: the next of its choices that is possible, or else the first action.
 func Follow(t *testing.T, w player.World, schedule []string) *player.Trace {
 	t.Helper()
 	var made []string

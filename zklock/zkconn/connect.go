@@ -57,7 +57,7 @@ import (
 // If ctx ends first, Connect closes the client and returns within about a second. The error wraps ctx.Err() and says
 // which servers were tried, for how long, and why each failed. The caller must close the client that Connect returns.
 //
-// A request that waits for a connection fails with zk.ErrNoServer if its session expires; the next begins 1 s later.
+// A request that waits for a connection fails with zk.ErrNoServer if its session expires; the next session begins 1 s later.
 //
 // A lock of package zklock is as safe on a client of zk.Connect, if it is given WithSessionTimeout. But that client
 // leaves a silent server late, which may cost a lease; and a goroutine that waits on a watch may hang after Close.
@@ -446,7 +446,7 @@ func (d droppingProvider) Next() (server string, retryStart bool) {
 
 // triesAgainSoon reports whether the servers, which have all been tried, are tried again before the client's second is
 // over, and sets that pause. At first the pauses are short: else a short interruption of all servers would cost a
-// lease. Later one ends when a server that refuses the session may be asked whether it is over.
+// lease. Later a pause ends when a server that refuses the session may be asked whether it is over.
 func (c *client) triesAgainSoon() bool {
 	const mostShort, short = 10, 100 * time.Millisecond
 	c.mu.Lock()

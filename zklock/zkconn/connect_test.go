@@ -212,7 +212,7 @@ func TestASilentServerIsLeftOnlyIfThatHelps(t *testing.T) {
 	}{
 		{name: "the leader answers", others: inTurn(follower, leader), leaves: true},
 		{name: "one that stands alone answers", others: inTurn(silent, standalone), leaves: true},
-		{name: "the leader is silent", others: inTurn(follower, silent)},
+		{name: "the leader is silent", others: inTurn(silent, follower)},
 		{name: "followers see no change", others: inTurn(follower)},
 		{name: "followers go on", others: counting("Zxid: %#x\nMode: follower\n"), leaves: true},
 		{name: "observers go on", others: counting("Zxid: %#x\nMode: observer\n"), leaves: true},

@@ -59,7 +59,7 @@ func TestNoScriptOfThePageImportsItself(t *testing.T) {
 	}))
 }
 
-// importCircle returns scripts of which each imports the next one, and the last is the first again; nil: none do.
+// importCircle returns scripts of which each imports the next one, and the last is the first again; nil: there is no circle.
 func importCircle(texts map[string]string) []string {
 	var path []string
 	done := make(map[string]bool)

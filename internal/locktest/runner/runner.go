@@ -192,15 +192,16 @@ func (j *Judge) Ask(name string) (v Verdict) {
 		}
 
 		diedBefore := v.Failed() && !begun // the process, which says nothing of the case
-		if !diedBefore && v.again == "" {
-			break
+		switch {
+		case diedBefore || v.again != "":
+			r.About = cmp.Or(v.again, r.About)
+			continue
+		case v.Stuck:
+			j.stuck++
+		default:
+			j.stuck = min(j.stuck, 1)
 		}
-		r.About = cmp.Or(v.again, r.About)
-	}
-	if !v.Stuck {
-		j.stuck = min(j.stuck, 1)
-	} else {
-		j.stuck++
+		break
 	}
 	return v
 }

@@ -203,11 +203,11 @@ func TestTheTimeToAnswerBeginsWithTheConnection(t *testing.T) {
 		back := srv.Hold(zkserver.On(jute.OpConnect, ""))
 		late := srv.HoldReply(isOfProof)
 		srv.Cut(c.SessionID())
-		bubble.Until(nil, func() bool { // a proof has begun
+		require.True(t, bubble.Until(nil, func() bool {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			return c.rounds.listening
-		})
+		}), "no proof has begun")
 		require.NotEqual(t, zk.StateHasSession, c.conn.State())
 		const mayBeSilent = sessionTimeout / 8 // then the client leaves a server
 		time.Sleep(mayBeSilent - 50*time.Millisecond)
