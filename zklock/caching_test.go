@@ -45,9 +45,9 @@ func (tb *serverTest) requireNotCached(m *zklock.Mutex) {
 }
 
 // A node is kept after a streak of four in a row: each was made soon after the release before it, with nobody in
-// between. The streak that is needed is doubled after a kept node that has served less than four holds when another
-// contender comes, or only one when its time is over. It is halved if it has served four or more when another
-// contender comes. After another contender has taken one away, none is kept for twice the time since the last such visit, or first for 1 s.
+// between. The streak is doubled after a kept node that has served fewer than four holds when another contender comes,
+// or only one when its time is over. It is halved after four or more when another comes. After another contender has
+// taken a node away, none is kept for twice the time since the last such visit, or first for 1 s.
 func TestANodeIsKeptAfterFiveInARow(t *testing.T) {
 	const (
 		least     = 4                      // the shortest streak

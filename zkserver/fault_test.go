@@ -46,7 +46,7 @@ func TestRunReportsAFaultThatNoRequestHasMet(t *testing.T) {
 		srv.Hold(zkserver.On(zkserver.OpExists, "/met")).Release()
 		srv.Fail(zkserver.CodeNoNode, zkserver.On(zkserver.OpExists, "/"))
 		srv.Fail(zkserver.CodeNoNode, zkserver.On(zkserver.OpGetChildren, "/")).Every() // it was met, so it need not be released
-		lose := srv.LoseReply                                                           // called through it, the method has another caller on the stack
+		lose := srv.LoseReply                                                           // a method value puts another frame on the stack
 		_, _, line, _ := runtime.Caller(0)
 		lose(never) // on the line after that
 		require.Equal(tg, jute.ErrNoNode, c.watch(jute.OpExists, "/"))
