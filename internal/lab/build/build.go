@@ -106,8 +106,8 @@ func (b *Builder) compile(ctx context.Context, exercises string) ([]byte, error)
 	}
 	defer os.RemoveAll(dir)
 	out := filepath.Join(dir, "engine.wasm")
-	// Nothing of net/... is inlined: it is linked and never called, and so the file is smaller.
-	args := []string{"build", "-trimpath", "-ldflags=-s -w", "-gcflags=net/...=-l", "-o", out}
+	// Nothing of net/... and testing is inlined: they are hardly ever called, and so the file is smaller.
+	args := []string{"build", "-trimpath", "-ldflags=-s -w", "-gcflags=net/...=-l", "-gcflags=testing=-l", "-o", out}
 	if exercises != "" {
 		file, overlay := filepath.Join(dir, "exercises.go"), filepath.Join(dir, "overlay.json")
 		replace := make(map[string]string)
