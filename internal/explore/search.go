@@ -293,7 +293,6 @@ func (b *branch) inheritSleep(above *branch) {
 	}
 }
 
-// count adds the result of a schedule to the report.
 func (x *searcher) count(run *player.Run) {
 	r := x.report
 	if run.Aborted {

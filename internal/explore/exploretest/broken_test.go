@@ -1,3 +1,5 @@
+// Tests of the explorer on locks that have one bug each. It must find each bug with a short trace that repeats. Of two
+// actions that touch nothing in common, its reduction plays one order only: it must lose no state and no violation.
 package exploretest
 
 import (
@@ -26,7 +28,8 @@ import (
 //go:embed testdata/bugs.json
 var bugsJSON []byte
 
-// bugs are those that the explorer must find, with the kinds of violation; without a constant here they are of broken.
+// bugs are those that the explorer must find, by their names, each with the kinds of violation that may show it. A name
+// that is not a constant below is that of a bug of package broken, which breaks one line of step 3's lock.
 var bugs = func() (all map[string][]player.Kind) {
 	if err := json.Unmarshal(bugsJSON, &all); err != nil {
 		panic("bugs.json: " + err.Error())
@@ -72,7 +75,7 @@ func (l oddLock) Lock() error {
 	return err
 }
 
-// brokenSubject is the lock with one of the bugs; with "none" it is right.
+// brokenSubject is a lock with one of the bugs, as the explorer takes it; with "none" it is right.
 func brokenSubject(bug string) player.Subject {
 	if bug == firstUnlock || bug == neverAgain {
 		s := steps.Reentrant()
@@ -82,11 +85,12 @@ func brokenSubject(bug string) player.Subject {
 	s := steps.OfPlain(bug, func(conn *zk.Conn, path string) oddLock {
 		return oddLock{Plain: broken.New(bug, conn, path), bug: bug, conn: conn, path: path}
 	}, broken.ErrNotLocked)
-	s.Queue, s.Known = true, []player.Known{steps.LostReply}
+	s.Queue, s.Known = true, []player.Known{steps.LostReply} // step 3 has this fault, too, and its page describes it
 	return s
 }
 
-// findBug explores the Plans of a lock until one shows a violation, and returns its trace; nil if none does.
+// findBug explores the Plans of a lock, worlds with a search for each, until one shows a violation. It returns the
+// violation's trace; nil if no plan shows one.
 func findBug(t *testing.T, bug string) (tr *player.Trace, schedules int) {
 	for _, p := range Plans(brokenSubject(bug)) {
 		r := explore.Explore(t, p.World, p.Search)
@@ -101,10 +105,8 @@ func findBug(t *testing.T, bug string) (tr *player.Trace, schedules int) {
 func TestBrokenLocksAreFoundWithShortTraces(t *testing.T) {
 	testenv.NotRaced(t, "its schedules are ten times as slow")
 	t.Run("none", func(t *testing.T) {
-		for _, p := range Plans(brokenSubject("none")) {
-			r := explore.Explore(t, p.World, p.Search)
-			require.Nil(t, r.Found, "%s: the explorer finds something in a lock that is right:\n%v", p.What, r.Found)
-		}
+		tr, schedules := findBug(t, "none")
+		require.Nil(t, tr, "after %d schedules the explorer finds something in a lock that is right:\n%v", schedules, tr)
 	})
 	for _, bug := range slices.Sorted(maps.Keys(bugs)) {
 		t.Run(bug, func(t *testing.T) {
@@ -113,7 +115,7 @@ func TestBrokenLocksAreFoundWithShortTraces(t *testing.T) {
 			t.Logf("%d schedules, %d choices %q: %v", schedules, len(tr.Choices), tr.Choices, tr.Violation)
 			require.Contains(t, bugs[bug], tr.Violation.Kind, "%v", tr)
 			require.LessOrEqual(t, len(tr.Choices), 12, "a trace that a person can follow: %v", tr)
-			for range 3 { // it repeats, each time
+			for range 3 { // the trace repeats, each time
 				again := testenv.Must(explore.Replay(t, tr))(t)
 				require.Equal(t, tr.Log, again.Log)
 			}
@@ -178,7 +180,8 @@ func TestTheReductionLosesNothing(t *testing.T) {
 	for _, bug := range slices.Sorted(maps.Keys(bugs)) {
 		compareReductions(t, player.World{Lock: brokenSubject(bug), Stranger: true})
 		if testenv.AtLength() {
-			compareReductions(t, player.World{Lock: brokenSubject(bug), Stranger: true, Kinds: []player.Fault{player.LoseReply}, Faults: 1})
+			w := player.World{Lock: brokenSubject(bug), Stranger: true, Kinds: []player.Fault{player.LoseReply}, Faults: 1}
+			compareReductions(t, w)
 		}
 	}
 	subjects := []player.Subject{steps.Predecessor()}
@@ -206,7 +209,9 @@ func TestTheReductionLosesNothing(t *testing.T) {
 	}
 }
 
-// compareReductions compares the reduced searches through a world with the whole one.
+// compareReductions compares three searches through a world: Whole plays each order of the actions; the reduced search
+// leaves orders out; and with Merge it also goes on only once from the same situation. All three count the states
+// (Count), and go on with the next schedule after a violation (All).
 func compareReductions(t *testing.T, w player.World) {
 	t.Run(fmt.Sprint(w.Lock.Name, w.Packets, w.Kinds), func(t *testing.T) {
 		whole := explore.Explore(t, w, explore.Search{Whole: true, Count: true, All: true})
@@ -216,18 +221,19 @@ func compareReductions(t *testing.T, w player.World) {
 			require.True(t, reduced.Complete)
 			require.Equal(t, slices.Sorted(maps.Keys(whole.Kinds)), slices.Sorted(maps.Keys(reduced.Kinds)),
 				"violations\n%v\n%v", whole, reduced)
+			// A violation ends its schedule. In another order of the actions, other states come before the same violation.
 			_, isBroken := bugs[w.Lock.Name]
-			endsEarly := isBroken && len(whole.Kinds)+len(whole.Known) > 0 // with a violation
-			drawn := w.Lock.Timed && slices.Contains(w.Kinds, player.Stop) // by Go: which ready channel is taken after a Stop
-			if endsEarly || drawn {
-				continue // the states differ
+			if isBroken && len(whole.Kinds)+len(whole.Known) > 0 {
+				continue
+			}
+			// After a Stop, a timed lock has several channels that are ready. Go takes one at random: the states differ, too.
+			if w.Lock.Timed && slices.Contains(w.Kinds, player.Stop) {
+				continue
 			}
 			require.Equal(t, slices.Sorted(maps.Keys(whole.Known)), slices.Sorted(maps.Keys(reduced.Known)), "what is known")
-			require.Equal(t, whole.States, reduced.States, "states\n%v\n%v", whole, reduced)
-			require.True(t, whole.SameStates(reduced), "the states differ")
+			require.True(t, whole.SameStates(reduced), "states\n%v\n%v", whole, reduced)
 			require.Equal(t, whole.MostRequests, reduced.MostRequests, "requests")
 			require.Equal(t, whole.MostEvents, reduced.MostEvents, "watch events")
-			t.Log(whole, whole.Kinds, "\n", reduced, reduced.Kinds)
 		}
 	})
 }
@@ -237,13 +243,13 @@ type reentrantBug struct {
 	lock  player.Lock
 	bug   string
 	times int   // that it has locked and not unlocked
-	lost  error // of its Unlocks so far
+	lost  error // the errors of its Unlocks so far
 
 	released bool // firstUnlock has released the lock too early
 }
 
 func (l *reentrantBug) Lock(ctx context.Context) error {
-	if l.bug == neverAgain && l.lost != nil {
+	if l.bug == neverAgain && l.lost != nil { // the right lock can lock again
 		return l.lost
 	}
 	err := l.lock.Lock(ctx)

@@ -113,7 +113,6 @@ func (p *pacer) expire(c *pacedClient) {
 	w.Do(p.recorder.scan)
 }
 
-// runOn lets a stopped client go on.
 func (p *pacer) runOn(c *pacedClient) {
 	p.w.Do(func() {
 		c.Stopped, c.runsOnAt = false, never

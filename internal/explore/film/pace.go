@@ -138,7 +138,6 @@ func delay(rng *rand.Rand, mean time.Duration) time.Duration {
 	return mean/2 + time.Duration(rng.Int64N(int64(mean)+1))
 }
 
-// play plays the run, and returns its film.
 func (pace Pace) play(w *player.Player) (*Film, error) {
 	p := &pacer{Pace: pace, w: w, recorder: newRecorder(w), nextPart: firstPart,
 		used: make(map[time.Duration]struct{}), unlocks: make(map[*player.Contender]time.Duration)}
@@ -411,7 +410,6 @@ func (p *pacer) hang() {
 	p.w.ReportHang()
 }
 
-// unlock lets a holder call Unlock.
 func (p *pacer) unlock(k *player.Contender) {
 	p.w.Do(func() {
 		close(k.UnlockGate)

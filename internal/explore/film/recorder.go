@@ -253,13 +253,11 @@ func (r *recorder) scanAfter(c *player.Client, p player.Frame) {
 	}
 }
 
-// scan looks for changes at the server.
 func (r *recorder) scan() {
 	r.scanNodes()
 	r.scanWatches()
 }
 
-// scanNodes looks for changes of the znodes.
 func (r *recorder) scanNodes() {
 	found := make(map[string]knownNode, len(r.nodes))
 	var walk func(at string)

@@ -38,12 +38,12 @@ func Play(t *testing.T, w player.World, choices []string) (f *Film, tr *player.T
 
 // playFilmed plays a schedule and films it. The film is nil if the schedule does not end.
 func playFilmed(t *testing.T, config player.World, choose player.Chooser) (f *Film, tr *player.Trace) {
-	defer player.Alone()()
-	actions := 0       // so far, as the log counts them; the film has only those that were chosen
-	var actionOf []int // the number of its action, for each choice of the film
+	defer player.Alone()() // plays share the number of cores: another one waits until this one has returned
+	actions := 0           // all so far, also those that were the only possible one: Entry.Point counts them
+	var actionOf []int     // by the index of a choice in the film, the number of its action
 	run := player.InBubble(t, config, nil, func(w *player.Player) {
 		r := newRecorder(w)
-		r.slot = slot
+		r.slot = slot // virtual time stops: each action lasts as long
 		w.Do(r.begin)
 		w.Play(func(p *player.Point) int {
 			i := choose(p)
@@ -51,7 +51,7 @@ func playFilmed(t *testing.T, config player.World, choose player.Chooser) (f *Fi
 				return i // the schedule ends here
 			}
 			actions++
-			if len(p.Enabled) > 1 { // otherwise nothing is chosen
+			if len(p.Enabled) > 1 { // the film has no choice where only one action is possible
 				r.film.Choices = append(r.film.Choices, Choice{At: r.now(), Choice: p.Enabled[i]})
 				actionOf = append(actionOf, actions)
 			}
@@ -63,6 +63,7 @@ func playFilmed(t *testing.T, config player.World, choose player.Chooser) (f *Fi
 	if f == nil {
 		return nil, player.TraceOf(config, run)
 	}
+	// The choice of a request names only the client. The log has the operation and the path of that request.
 	for i := range f.Choices {
 		c := &f.Choices[i]
 		client, isRequest := strings.CutSuffix(c.Choice, ": request")

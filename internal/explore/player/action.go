@@ -15,14 +15,14 @@ type action struct {
 
 func (a action) String() string { return a.who + ": " + a.what }
 
-// possibleActions lists the possible actions: first those of goroutines that are kept in a gap (gate.go) and of the
-// client or contender that acted last, then those of the others, then the faults.
+// possibleActions lists the possible actions: first those of goroutines that are kept in a gap, a place between two steps
+// of a lock, and of the client or contender that acted last; then those of the others, then the faults.
 func (w *Player) possibleActions() []action {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var first, others, faults []action
-	for _, g := range w.gaps {
-		first = slices.Insert(first, 0, w.leaveGap(g))
+	for _, g := range slices.Backward(w.gaps) { // the goroutine that was kept last is first
+		first = append(first, w.leaveGap(g))
 	}
 
 	for _, c := range w.Clients {
@@ -81,7 +81,6 @@ func (w *Player) clientActionsLocked(c *Client) (list []action) {
 	return list
 }
 
-// letUnlock lets a contender call Unlock.
 func (w *Player) letUnlock(k *Contender) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -131,6 +130,8 @@ func (w *Player) clientFaultsLocked(c *Client) (list []action) {
 		return list
 	}
 
+	// A connection that breaks has the name of what it loses: a request that is under way, or the reply to it. If nothing
+	// is under way, it is a Cut. The requests of a stalled client are still inside the client.
 	l := c.Line
 	live := !l.CutOffLocked() && !c.Expired
 	switch {
@@ -186,7 +187,7 @@ func (w *Player) Request(c *Client) Frame {
 // readOps are the operations for which a server need not have what was written last: World.Behind.
 var readOps = []jute.Op{jute.OpGetData, jute.OpExists, jute.OpGetChildren, jute.OpGetChildren2, jute.OpSetWatches}
 
-// noteExecutedLocked notes a request that has just been delivered to the server.
+// noteExecutedLocked notes a request that has just been delivered to the server, which carries it out next.
 func (w *Player) noteExecutedLocked(c *Client, p Frame) {
 	w.Touched.addClient(c)
 	w.Touched.addRequest(p)
@@ -204,7 +205,7 @@ func (w *Player) noteExecutedLocked(c *Client, p Frame) {
 		}
 	}
 	if p.mainOp() == jute.OpDelete {
-		node, ok := w.Srv.Node(p.Path)
+		node, ok := w.Srv.Node(p.Path) // it is still there: the server reads the request only when mu is free
 		if owner := node.Stat.EphemeralOwner; ok && owner != 0 && owner != c.Conn.SessionID() {
 			w.reportLocked(ForeignDelete, c.Name, "%s deletes %s, the node of %s", c.Name, p.Path, w.OwnerLocked(owner))
 		}

@@ -2,22 +2,23 @@ package player
 
 import "example.com/zklock/internal/i18n"
 
-// A Camera makes a film of a schedule while it is played. Its methods are called with the lock of the player held.
+// A Camera makes a film of a schedule while it is played. Its methods are called with the lock of the player held. A
+// *Frame is a packet whose ID the camera sets; where a Frame is passed, the camera only reads it.
 type Camera interface {
 	Action()                             // an action is chosen
 	Answer()                             // replies and events are about to arrive, as a part of the action
-	Depart()                             // the server may have sent something since the last call
+	Depart()                             // the camera is to look for packets that the server has sent since the last call
 	Settled()                            // all goroutines have got as far as they can
 	Sent(c *Client, p *Frame)            // a request departs
 	Arrived(p *Frame, lost bool)         // a packet arrives, or is lost
-	Carried(c *Client, p Frame)          // a request is carried out
+	Carried(c *Client, p Frame)          // the server carries a request out
 	Woken(c *Client, p Frame)            // an event has arrived, and wakes contenders
 	Client(c *Client, state string)      // the state of a client; see film.Mark
 	State(k *Contender, text i18n.Text)  // the state of a contender has changed
-	Noted(k *Contender)                  // the notes of the contender are in the log
+	Noted(k *Contender)                  // all that the contender has noted so far is in the log now
 	Lost(k *Contender, noticed bool)     // a holder has lost the lock
 	Violation(v Violation, known string) // known: the name of the Known that it matches, or ""
-	Note(who string, text i18n.Text)
+	Note(who string, text i18n.Text)     // a remark for the viewer; who: "" is the world
 }
 
 const isLost, isNoticed = true, true // for Arrived and Lost

@@ -14,7 +14,10 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
-// This file carries out the faults that the explorer has chosen. Which of them are possible is in action.go.
+// This file carries out the faults that the explorer has chosen; action.go says which are possible. Each notes in Touched
+// what it changes, by which the search knows the actions that can be swapped; in the log and by the Camera what a viewer
+// sees; and in Run.Facts a create or delete that was lost, because a lock may be known for what follows (Subject.Known).
+// Line.Up has the packets on their way to the server, and Line.Down those on their way to the client.
 
 var (
 	stoppedNote = i18n.Text("is stopped; its session expires meanwhile")
@@ -33,7 +36,8 @@ func (w *Player) Cut(c *Client) { w.Do(func() { w.CutLocked(c) }) }
 func (w *Player) CutLocked(c *Client) {
 	l := c.Line
 	facts := &w.Run.Facts
-	w.Camera.Depart()
+	w.Camera.Depart() // the film must have the replies before they are lost
+
 	for _, p := range l.Up {
 		w.logLostLocked(c, p, "the request is lost")
 		if p.mainOp() == jute.OpDelete {
@@ -42,11 +46,11 @@ func (w *Player) CutLocked(c *Client) {
 	}
 	for _, p := range l.Down {
 		if p.IsEvent {
-			continue
+			continue // the client sets its watches again when it is connected again
 		}
 		w.logLostLocked(c, p, "the reply is lost")
 		switch {
-		case strings.HasPrefix(p.Made, w.lockPath()):
+		case strings.HasPrefix(p.Made, w.lockPath()): // the reply to a create, with the path of the node
 			facts.OrphanCreate = true
 		case p.mainOp() == jute.OpDelete:
 			facts.OrphanDelete = true
@@ -62,7 +66,6 @@ func (w *Player) CutLocked(c *Client) {
 	w.Camera.Client(c, "cut off")
 }
 
-// logLostLocked logs a packet that is lost.
 func (w *Player) logLostLocked(c *Client, p Frame, how i18n.Text) {
 	w.LogLocked(Entry{Who: c.Name, Kind: "lost", Op: p.Op.String(), Path: p.Path, Text: how})
 }
@@ -99,12 +102,11 @@ func (w *Player) stallClient(c *Client) {
 
 // expireSession ends a client's session as its timeout does. If the lock looks at the clock, that time passes.
 func (w *Player) expireSession(c *Client) {
-	timed := w.Lock.Timed
 	w.Do(func() {
 		w.noteSessionEndLocked(c, CutOff)
-		w.Touched.Everything = timed
+		w.Touched.Everything = w.Lock.Timed
 	})
-	if timed {
+	if w.Lock.Timed {
 		w.passTime(w.Timeout()+time.Second, math.MaxInt, c)
 	}
 	w.Srv.Expire(c.Session)
@@ -165,7 +167,7 @@ func (w *Player) noteSessionEndLocked(c *Client, how i18n.Text) {
 
 // MarkExpiredLocked notes that the session of a client ends, and that its holders lose the lock.
 func (w *Player) MarkExpiredLocked(c *Client) {
-	c.Expired, w.Run.Unordered = true, true
+	c.Expired, w.Run.Unordered = true, true // the server deletes the nodes of a session in any order
 	w.Camera.Client(c, "expired")
 	for _, k := range c.Contenders {
 		if k.State == Inside {
@@ -228,7 +230,8 @@ func (w *Player) removeParent() {
 
 // tamperWithNodes carries out NodeGoes or NodeSet: somebody deletes a contender's nodes, or writes their data again.
 func (w *Player) tamperWithNodes(k *Contender, f Fault) {
-	happens, change := i18n.Text("has the node %s, whose data somebody writes again"), w.Srv.Touch // NodeSet
+	// For NodeSet. Each text is a format: Textf finds its Chinese by the English.
+	happens, change := i18n.Text("has the node %s, whose data somebody writes again"), w.Srv.Touch
 	var nodes []string
 	w.Do(func() {
 		if f == NodeGoes {
@@ -247,7 +250,6 @@ func (w *Player) tamperWithNodes(k *Contender, f Fault) {
 	}
 }
 
-// endContext ends the ctx of a contender.
 func (w *Player) endContext(k *Contender) {
 	cancel := Read(w, func() context.CancelFunc {
 		w.Camera.Note(k.Name, CtxEnds)
@@ -258,7 +260,8 @@ func (w *Player) endContext(k *Contender) {
 	cancel()
 }
 
-// endContextAfterLooks ends the ctx of a contender with the n-th call of its Err from now on, which still returns nil.
+// endContextAfterLooks ends the ctx of a contender with the n-th call of its Err from now on. That call still returns
+// nil: the contender looks at its ctx, goes on, and the ctx ends right after the look.
 func (w *Player) endContextAfterLooks(k *Contender, n int) {
 	w.Do(func() {
 		k.looksLeft = n
@@ -274,7 +277,7 @@ type countedContext struct {
 	k *Contender
 }
 
-// Err counts the looks of endContextAfterLooks. At the last one it ends the ctx, and returns nil once more.
+// Err ends the ctx with the last look of endContextAfterLooks. When the play is over (gatesOpen) it counts no more.
 func (c *countedContext) Err() error {
 	k := c.k
 	k.w.mu.Lock()

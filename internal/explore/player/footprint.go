@@ -62,7 +62,6 @@ func (x Access) clashes(y Access) bool {
 
 func (f *Footprint) addClient(c *Client) { f.Clients |= 1 << c.Index }
 
-// addRequest adds what a request does at the server.
 func (f *Footprint) addRequest(p Frame) {
 	parent := path.Dir(p.Path)
 	node := func(at string, mode accessMode) { f.Access = append(f.Access, Access{Path: at, Mode: mode}) }

@@ -130,7 +130,6 @@ func (p *Frame) Kind() string {
 	return "reply"
 }
 
-// encodeFrame encodes a frame with these parts.
 func encodeFrame(parts ...func(*jute.Encoder)) []byte {
 	var e jute.Encoder
 	mark := e.BeginFrame()

@@ -12,7 +12,6 @@ import (
 // A search needs two hashes. The state is what can be seen at an instant; a search counts the states. The situation is
 // all that the rest of a schedule depends on; a search with Merge goes on from each situation once.
 
-// stateHashLocked is the hash of the state.
 func (w *Player) stateHashLocked() uint64 {
 	var b strings.Builder
 	for _, c := range w.Clients {
@@ -147,7 +146,6 @@ func (w *Player) noteMadeLocked(node string, request digest) {
 	w.childrenMade[node] = 0
 }
 
-// statOf is the Stat of a reply that has one.
 func statOf(p *Frame) (stat jute.Stat) {
 	d := jute.NewDecoder(p.raw[4:])
 	new(jute.ReplyHeader).Decode(d)
