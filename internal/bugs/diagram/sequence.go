@@ -52,7 +52,6 @@ func (s Step) like(other Step) bool {
 	return s.Kind == other.Kind && s.From == other.From && s.To == other.To && s.Text == other.Text
 }
 
-// addLane adds a lane, unless it is there.
 func (s *Sequence) addLane(name string, head i18n.Text) {
 	if !slices.Contains(s.Lanes, name) {
 		s.Lanes, s.Heads = append(s.Lanes, name), append(s.Heads, head)

@@ -1,5 +1,6 @@
-// Package java has the parts of Java that Go does not have, for the articles' listings. If a thread still waits here
-// when a schedule has been played, it exits: the test must end although the bug makes the thread wait forever.
+// Package java has the parts of Java that Go does not have, for the articles' listings. A thread is a goroutine here.
+// Some bugs make a thread wait forever. When the play of a schedule ends, each thread that still waits in this package
+// exits, so that the test can end.
 package java
 
 import (
@@ -15,8 +16,8 @@ import (
 var current atomic.Pointer[play]
 
 type play struct {
-	over chan struct{}
-	gap  func(name string)
+	over chan struct{}     // closed when the play ends
+	gap  func(name string) // where the play may keep a thread: see Preemptible
 }
 
 // Begin begins a play, in which each [Preemptible] calls gap. After end, a thread that waits here exits.
@@ -36,12 +37,12 @@ func endOfPlay() <-chan struct{} {
 
 // A CountDownLatch is a java.util.concurrent.CountDownLatch of 1.
 type CountDownLatch struct {
-	open chan struct{}
+	open chan struct{} // closed when the latch opens
 	once sync.Once
-	over <-chan struct{}
+	over <-chan struct{} // closed when the play ends
 }
 
-// NewCountDownLatch returns a latch that is closed.
+// NewCountDownLatch returns a latch that nobody has opened yet.
 func NewCountDownLatch() *CountDownLatch {
 	return &CountDownLatch{open: make(chan struct{}), over: endOfPlay()}
 }
@@ -52,7 +53,7 @@ func (l *CountDownLatch) CountDown() { l.once.Do(func() { close(l.open) }) }
 // Await waits until the latch is open.
 func (l *CountDownLatch) Await() { l.await(nil) }
 
-// AwaitFor waits until the latch is open, for d at most. It returns false if the latch is still closed.
+// AwaitFor waits until the latch is open, for d at most. It returns false if nobody has opened the latch by then.
 func (l *CountDownLatch) AwaitFor(d time.Duration) bool { return l.await(time.After(d)) }
 
 func (l *CountDownLatch) await(timeout <-chan time.Time) (open bool) {
@@ -111,11 +112,11 @@ type Thread struct{ interrupted chan struct{} }
 // ErrInterrupted is thrown by Sleep.
 var ErrInterrupted = errors.New("InterruptedException")
 
-// StartThread runs f in a thread of its own. It begins when all others wait, so that each run of a play is the same.
+// StartThread runs f in a thread of its own. f begins when all other threads wait, so that each run of a play is the same.
 func StartThread(f func(t *Thread)) *Thread {
 	t := &Thread{make(chan struct{}, 1)}
 	go func() {
-		time.Sleep(1) // any time: virtual time passes only when all others wait
+		time.Sleep(1) // any duration: in a synctest bubble, time passes only when all goroutines wait
 		f(t)
 	}()
 	return t

@@ -14,9 +14,7 @@ type countingLock struct {
 }
 
 // NewCountingLock makes a contender for the queue in path, which must exist.
-func NewCountingLock(conn *zk.Conn, path string) Lock {
-	return &countingLock{conn: conn, path: path}
-}
+func NewCountingLock(conn *zk.Conn, path string) Lock { return &countingLock{conn: conn, path: path} }
 
 func (l *countingLock) Lock() (err error) {
 	l.node, err = l.conn.Create(l.path+"/lock-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))

@@ -17,9 +17,7 @@ type awaitLock struct {
 }
 
 // NewAwaitLock makes a contender for the queue in p, which must exist.
-func NewAwaitLock(conn *zk.Conn, p string) Lock {
-	return &awaitLock{client: conn, path: p}
-}
+func NewAwaitLock(conn *zk.Conn, p string) Lock { return &awaitLock{client: conn, path: p} }
 
 func (l *awaitLock) Lock() (err error) {
 	l.lockedPath, err = l.client.Create(l.path+"/seq-", nil, zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))

@@ -17,14 +17,12 @@ type CountedLock struct {
 }
 
 // NewCountedLock makes a contender for the queue in p, which must exist. Its Lock is called in the thread "main".
-func NewCountedLock(conn *zk.Conn, p string) Lock {
-	return &CountedLock{client: conn, path: p}
-}
+func NewCountedLock(conn *zk.Conn, p string) Lock { return &CountedLock{client: conn, path: p} }
 
-// Lock calls LockFor in the thread "main".
+// Lock calls LockFor in the thread "main". False makes an error of its result if that is false.
 func (l *CountedLock) Lock() error { return False(l.LockFor("main")) }
 
-// LockFor is lock in a thread, which Go cannot name.
+// LockFor is the article's lock(). A goroutine has no name, so the caller says which thread it is.
 func (l *CountedLock) LockFor(thread string) bool {
 	if l.lockCount == 0 {
 		l.thread = thread
@@ -36,7 +34,7 @@ func (l *CountedLock) LockFor(thread string) bool {
 		l.lockCount++
 		return true
 	}
-	return l.tryLock() // "//...." in the article; if it fails, the count stays [C1]
+	return l.tryLock() // the article leaves the rest out, as "//....": if it fails, the count stays [C1]
 }
 
 func (l *CountedLock) tryLock() bool {

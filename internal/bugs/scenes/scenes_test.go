@@ -1,3 +1,5 @@
+// Tests of the catalogue of bugs: the entry of each bug is complete, and each scene has a saved schedule that ends with
+// its bug. A schedule is a list of choices, such as "A: request", which say what happens next in the scene's world.
 package scenes_test
 
 import (
@@ -20,11 +22,11 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// With the article's lock, each saved schedule ends with its bug, in the saved way. With -update, they are found again.
+// With the article's lock, each saved schedule ends with its bug, in the saved way. -update finds the schedules again.
 func TestEachScheduleEndsWithItsBug(t *testing.T) {
 	if site.Updates() {
 		writeSchedules(t)
-		return // this program has the former ones embedded
+		return // this program has the former schedules embedded
 	}
 	schedules := scenes.Schedules()
 	require.Len(t, schedules, len(scenes.WithScene), "schedules.json has a schedule for each scene: go generate ./...")
@@ -44,7 +46,7 @@ func TestEachScheduleEndsWithItsBug(t *testing.T) {
 // ending returns the violation with which the trace of a scene ends.
 func ending(s scenes.Bug, tr *player.Trace) scenes.Text {
 	if slices.Contains(s.Kinds, player.Outlived) {
-		return player.Outlived.Text() // it is always a known fault, which ends no schedule
+		return player.Outlived.Text() // no lock can rule it out: the explorer lists it in Known, and the schedule goes on
 	}
 	return tr.Violation.Text()
 }
@@ -62,7 +64,7 @@ func writeSchedules(t *testing.T) {
 				break
 			}
 			require.NotEmpty(t, possible, "%v", tr)
-			choices = append(slices.Clone(choices), possible[0]) // the choice that a trace takes where it has none
+			choices = append(slices.Clone(choices), possible[0]) // a replay takes the first one after the last choice, too
 		}
 	}
 	text := testenv.Must(json.MarshalIndent(schedules, "", "\t"))(t)
@@ -71,20 +73,24 @@ func writeSchedules(t *testing.T) {
 
 // findSchedule returns the choices of a schedule that shows the scene's bug.
 func findSchedule(t *testing.T, s scenes.Bug) []string {
-	if s.Like == nil {
-		result := explore.Explore(t, s.Only(s.World), s.Search)
-		if slices.Contains(s.Kinds, player.Outlived) {
-			result.Found = result.Known[string(player.Outlived)]
-		}
-		advice := "write Search: atRandom into its entry, or change its World or its Kinds"
-		if result.Complete {
-			advice = "none of all schedules shows it: change its World, which says what may go wrong, or its Kinds"
-		}
-		require.NotNil(t, result.Found, "%s: nothing is found: %s\n%v", s.ID, advice, result)
-		return result.Found.Choices
+	if s.Like != nil { // it tells the bug from another one with the same violation
+		return drawSchedule(t, s)
 	}
+	result := explore.Explore(t, s.Only(s.World), s.Search)
+	if slices.Contains(s.Kinds, player.Outlived) {
+		result.Found = result.Known[string(player.Outlived)]
+	}
+	advice := "write Search: atRandom into its entry, or change its World or its Kinds"
+	if result.Complete {
+		advice = "none of all schedules shows it: change its World, which says what may go wrong, or its Kinds"
+	}
+	require.NotNil(t, result.Found, "%s: nothing is found: %s\n%v", s.ID, advice, result)
+	return result.Found.Choices
+}
 
-	// Explore shortens what it finds, which might turn it into another bug: so schedules are drawn.
+// drawSchedule draws schedules at random and returns the choices of the shortest that shows the bug. Explore would
+// shorten the first one that it finds, and the shorter one might show the other bug with the same violation.
+func drawSchedule(t *testing.T, s scenes.Bug) []string {
 	const mostDraws, enough = 3000, 300 // until one shows the bug, and if one does
 	var shortest *player.Trace
 	for seed := uint64(0); seed < mostDraws && (shortest == nil || seed < enough); seed++ {
@@ -137,17 +143,17 @@ func TestEachBugIsDescribed(t *testing.T) {
 		require.NotEmpty(t, b.Kinds, "%s needs the Kinds of violation that show it", where)
 		require.NotEmpty(t, b.Title.String(), "%s needs a Title", where)
 		require.NotEmpty(t, b.Cure.Name, "%s needs a Cure: naive, herd, predecessor, reentrant, timeout or complete", where)
+
+		hasScene := b.World.Lock.Open != nil // a Listing gives World's lock its Open
 		texts := []scenes.Text{b.Title}
 		if n := b.NoScene; n != nil {
-			require.Nil(t, b.World.Lock.Open, "%s has both a scene and a NoScene", where)
+			require.False(t, hasScene, "%s has both a scene and a NoScene", where)
 			require.NotEmpty(t, n.Why.String(), where)
 			texts = append(texts, n.Why)
-			if n.Near != "" {
-				_, ok := scenes.Find(n.Near)
-				require.True(t, ok, "%s: there is no scene %s, which is to be near to it", where, n.Near)
-			}
+			_, isScene := scenes.Find(n.Near)
+			require.True(t, n.Near == "" || isScene, "%s: there is no scene %s, which is to be near to it", where, n.Near)
 		} else {
-			require.NotNil(t, b.World.Lock.Open, "%s needs a Listing and a World, or the reason for which it has NoScene", where)
+			require.True(t, hasScene, "%s needs a Listing and a World, or the reason for which it has NoScene", where)
 			require.NotEmpty(t, b.Goal.String(), "%s needs a Goal: Goals has none for %s, its first Kind", where, b.Kinds[0])
 			texts = append(texts, b.Goal)
 			if b.Listing == nil {
@@ -162,10 +168,11 @@ func TestEachBugIsDescribed(t *testing.T) {
 	}
 }
 
-// A read of E1's stock tells it the reader's token, so it refuses a late write also before the next holder has written.
+// E1's stock is a number that the lock protects. It refuses a token that is lower than one it has seen. A read, too, shows
+// the stock the reader's token: so the stock refuses a late write also before the next holder has written.
 func TestTokensAreShownToTheStockWhenItIsRead(t *testing.T) {
 	const schedules = 300
 	result := explore.Explore(t, scenes.Get("E1").Ours, explore.Search{Seed: 2, Limit: schedules})
 	require.Nil(t, result.Found, "%v", result.Found)
-	require.Equal(t, schedules, result.Schedules+result.Left)
+	require.Equal(t, schedules, result.Schedules+result.Left) // Left: those that did not repeat
 }

@@ -52,7 +52,6 @@ func (s *stock) protectedBy(subject player.Subject) player.Subject {
 	})
 }
 
-// wrote records that a holder has written a number.
 func (s *stock) wrote(number int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
