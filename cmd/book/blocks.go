@@ -92,7 +92,7 @@ func (r *blockRenderer) diagram(mermaid, address string) (string, error) {
 		return figureHTML, nil
 	}
 	if address != "" {
-		r.book.apart = append(r.book.apart, r.page.src+" "+address) // for a test
+		r.book.unlike = append(r.book.unlike, r.page.src+" "+address) // for a test
 	}
 	s, err := diagram.Parse(mermaid)
 	if err != nil {

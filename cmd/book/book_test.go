@@ -338,7 +338,7 @@ func TestACommentHasItsChineseBelowIt(t *testing.T) {
 // its arrows is a packet of the film.
 func TestADiagramIsThatOfItsFilm(t *testing.T) {
 	b := theBook(t)
-	require.Empty(t, b.apart, "pages with a diagram below a scene that shows another run")
+	require.Empty(t, b.unlike, "pages with a diagram below a scene that shows another run")
 	require.Equal(t, len(scenes.WithScene), strings.Count(b.pages["docs/bugs.md"].body, `class="diagram" data-scene=`))
 	for _, lock := range locks.Opening.Locks {
 		require.Contains(t, string(b.files["films.js"]), `"lock\":\"`+lock)
@@ -400,7 +400,6 @@ var (
 		"failed to acquire lock within wait time", "throw new runtimeexception(", "private static final string", "then return redis.call('del', KEYS"}
 )
 
-// englishIn returns what is left of English in a Chinese page.
 func englishIn(body string) (left []string) {
 	for _, block := range blockEnd.Split(staysEnglish.ReplaceAllString(body, "…"), -1) {
 		text := html.UnescapeString(element.ReplaceAllString(block, ""))

@@ -18,11 +18,13 @@ import (
 	"example.com/zklock/internal/lab/locks"
 )
 
-// The lab's page sends requests to its engine, for films mostly. In the book it opens without the engine, because the
-// book has the answers to the requests of all scenes that its pages play. This file makes these requests and answers.
+// The lab's page shows locks at work. It asks its engine to "play" a schedule, choice by choice in a world; to "run" a
+// scene in which nothing is chosen, and to film it; and for the "fates" of a schedule: how many random continuations
+// end in the violation that is the goal. In the book the page opens without the engine, because the book has the answers
+// to the requests of all scenes that its pages play. This file makes these requests and answers.
 
-// A request is one that the lab's page sends to its engine. Do says which of the other fields are set. They are in
-// the order of the alphabet, as the page sorts them when it looks up an answer: see requestKey.
+// A request is one that the lab's page sends to its engine. Do says which of the other fields are set. The fields are in
+// alphabetical order, as the page sorts them when it looks up an answer: see requestKey.
 type request struct {
 	Choices []string       `json:"choices,omitzero"` // of play and fates
 	Do      string         `json:"do"`               // "play", "fates" or "run"
@@ -33,8 +35,8 @@ type request struct {
 	World   map[string]any `json:"world,omitempty"`  // of play and fates
 }
 
-// requestsOf returns the requests that the lab's page sends when it opens an address. Its films.js and world.js make
-// the same ones, with the same fields. The page loads the engine for any request that has no answer here.
+// requestsOf returns the requests that the lab's page sends when it opens an address. films.js and world.js of the page
+// make the same requests, with the same fields. The page loads the engine for any request that has no answer here.
 func requestsOf(address string) (all []request, err error) {
 	a, err := locks.ParseAddress(address)
 	if err != nil {
@@ -51,7 +53,7 @@ func requestsOf(address string) (all []request, err error) {
 			all = append(all, runRequest(a, a.Locks[0], a.Changes[:n-1]))
 		}
 	}
-	return all, nil // a search has none
+	return all, nil // none for a search, the third mode
 }
 
 // scheduleRequests returns the requests for a schedule of choices: to play it, and for its fates, which say how many
@@ -75,7 +77,7 @@ func scheduleRequests(a locks.Address) []request {
 
 // runRequest is the request for the film of a lock in the scene of an address, with these changes.
 func runRequest(a locks.Address, lock string, changes []film.Change) request {
-	fields := []map[string]any{} // in place of changes, because the JSON of a map is in order
+	fields := []map[string]any{} // the changes as maps: in JSON the keys of a map are sorted, as the page sorts them
 	for _, c := range changes {
 		fields = append(fields, map[string]any{"at_ns": c.At, "who": c.Who, "do": c.Do})
 	}
@@ -87,16 +89,16 @@ func runRequest(a locks.Address, lock string, changes []film.Change) request {
 // notNull is a list whose JSON is [] if it is empty: a page cannot go through null.
 func notNull[T any](list []T) []T { return append([]T{}, list...) }
 
-// requestKey is the text by which the page looks up the answer to a request: JSON with the fields in order.
+// requestKey is the text by which the page looks up the answer to a request: JSON with sorted fields.
 func requestKey(r request) string {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(r) // texts, numbers and lists of them
+	_ = e.Encode(r) // no error: a request has only texts, numbers, lists and maps
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// withExercises adds the exercises to the catalogue, without their locks: these are not in this program.
+// withExercises adds the exercises to the catalogue, without their locks, which are not in this program.
 var withExercises = sync.OnceFunc(func() {
 	for _, e := range locks.Playable {
 		locks.AddExercise(e.Folder, "", nil, nil)
@@ -139,7 +141,6 @@ func (b *book) collectAnswers(t *testing.T) error {
 	return nil
 }
 
-// storeAnswer stores the engine's answer to a request under its key.
 func (b *book) storeAnswer(t *testing.T, r request) (err error) {
 	key := requestKey(r)
 	if b.answers[key] != nil {
@@ -186,13 +187,14 @@ func setInstants(s *diagram.Sequence, f *film.Film) {
 	}
 }
 
-// storyOf returns the story of the lock whose own scene has this address, and the address of the story's scene, which
-// may be another one. The story is nil if there is none.
+// storyOf returns the story of the lock whose own scene has this address, and the address of the scene in which the
+// story is told. That may be another scene. The story is nil if the lock has none.
 func storyOf(address string) (story *locks.Story, storyAt string) {
 	for _, l := range locks.All() {
-		if told := l.Open(); l.Story != nil && told.String() == address {
-			told.Scene = l.Story.Scene // no longer the lock's own
-			return l.Story, told.String()
+		a := l.Open() // the address of the lock's own scene
+		if l.Story != nil && a.String() == address {
+			a.Scene = l.Story.Scene
+			return l.Story, a.String()
 		}
 	}
 	return nil, ""

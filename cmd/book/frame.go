@@ -70,13 +70,11 @@ func langTag(lang i18n.Language) string {
 
 var layout = template.Must(template.ParseFS(assets, "page/*.html"))
 
-// frame makes the frame of a file of the book.
 func (b *book) frame(out, title string, lang i18n.Language) frame {
 	return frame{Policy: policy, Tag: langTag(lang), lang: lang, Title: title, Home: relativeTo(out, b.start(lang)),
 		HomeZh: relativeTo(out, b.start(i18n.Chinese)), Root: strings.TrimSuffix(relativeTo(out, "."), ".")}
 }
 
-// execute makes a file of the book with a template.
 func (b *book) execute(templateName, out string, data any) error {
 	var text bytes.Buffer
 	err := layout.ExecuteTemplate(&text, templateName, data)
@@ -84,7 +82,6 @@ func (b *book) execute(templateName, out string, data any) error {
 	return err
 }
 
-// assemble makes the book's files of its pages and listings.
 func (b *book) assemble() error {
 	var faults error
 	for i, p := range b.order {

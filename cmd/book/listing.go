@@ -60,8 +60,8 @@ func (l *listing) hasLine(line string) bool {
 	return err == nil && n >= 1 && n <= strings.Count(l.text, "\n")+1
 }
 
-// noteLink notes that a section of a page links to the listing, and returns the fragment of the link. If it has none
-// and the file declares one of names, the `code` before the link, it leads to the line of that declaration.
+// noteLink notes that a section of a page links to the listing, and returns the fragment of the link. names are the
+// `code` words before the link. A link without a fragment leads to the declaration of such a name, if the file has one.
 func (l *listing) noteLink(p *page, heading string, names []string, fragment string) string {
 	m := mention{page: p, heading: heading}
 	for _, name := range names {
@@ -115,15 +115,15 @@ func markedLines(file, text string) []string {
 		marked = highlight(text)
 	}
 	shown := strings.Split(strings.TrimSuffix(marked, "\n"), "\n")
-	for i, note := range guide.Comments(text) {
+	for i, note := range guide.Comments(text) { // the Chinese, by the index of a comment's last line
 		indent := shown[i][:len(shown[i])-len(strings.TrimLeft(shown[i], "\t"))]
 		shown[i] += `<span class="note" lang="zh-CN">` + "\n" + indent + "<b>" + html.EscapeString(note) + "</b></span>"
 	}
 	return shown
 }
 
-// html returns the listing as HTML for a file of the book. Each line can be linked, and beside the line of a mention is
-// a link to its section.
+// html returns the listing as HTML for from, a file of the book. Each line can be linked. Beside the line of a mention
+// is a link to the section that mentions it: mentions are l.mentions, or nil for a listing without such links.
 func (l *listing) html(from string, mentions []mention) template.HTML {
 	var out strings.Builder
 	for i, line := range markedLines(l.file, l.text) {

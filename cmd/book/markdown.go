@@ -131,7 +131,6 @@ func walk(n ast.Node, f func(ast.Node)) {
 
 func codeLines(n ast.Node, source []byte) []byte { return n.Lines().Value(source) }
 
-// plainText is the text of a node without Markdown's marks.
 func plainText(n ast.Node, source []byte) string {
 	var all strings.Builder
 	walk(n, func(n ast.Node) {
@@ -265,7 +264,6 @@ func (b *book) sceneOf(name string) string {
 	return ""
 }
 
-// setScene makes an element one that plays a scene when it is touched.
 func (b *book) setScene(n ast.Node, address string) {
 	if address != "" {
 		n.SetAttributeString("data-scene", []byte(address))

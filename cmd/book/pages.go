@@ -16,21 +16,22 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// A book is the pages of a checkout, and what becomes of them.
+// A book is made from the Markdown pages of a checkout. The lab is its page that plays scenes: a scene is a lock with a
+// schedule, and has an address. The reader is its page that shows an article's phrases beside the code.
 type book struct {
 	root      string
 	pages     map[string]*page    // by the path of their source
 	order     []*page             // the English ones, as they are read
 	listings  map[string]*listing // the files that the pages link to, by their paths
-	addresses map[string]string   // of the lab's scenes, by their headings in docs/scenes.md
+	addresses map[string]string   // the addresses of the lab's scenes, by their headings in docs/scenes.md
 	terms     map[i18n.Language][]term
 	linked    map[string]int             // the number of links to a section, by its address in the book
-	played    map[string]bool            // addresses of the scenes that pages play
-	answers   map[string]json.RawMessage // for the lab's page, by its requests
-	files     map[string][]byte          // of the site
-	rows      []readerRow                // of docs/reading-guide.md, for the reader
+	played    map[string]bool            // the addresses of the scenes that pages play
+	answers   map[string]json.RawMessage // the answers to the lab's requests, by request: see films.go
+	files     map[string][]byte          // the files of the finished book, by their paths
+	rows      []readerRow                // the rows of docs/reading-guide.md, which the reader shows
 	dead      []i18n.Text                // links that lead nowhere
-	apart     []string                   // pages whose diagram is of another run than the scene beside it
+	unlike    []string                   // pages whose diagram shows another run than the scene beside it
 }
 
 // A page is a Markdown page of the project in one language.
@@ -77,7 +78,7 @@ var chapters = []chapter{
 	{"The project", []string{"docs/architecture.md", "docs/tests.md", "cmd/book/", "CONTRIBUTING.md"}},
 }
 
-// newBook makes the book without the lab. It plays the scenes in the test t.
+// newBook makes the book without the lab. It plays the scenes in the test t: virtual time needs one.
 func newBook(t *testing.T, root string) (*book, error) {
 	b := &book{root: root, pages: make(map[string]*page), listings: make(map[string]*listing),
 		addresses: make(map[string]string), terms: make(map[i18n.Language][]term), linked: make(map[string]int),
@@ -156,10 +157,14 @@ func (b *book) findPages() error {
 
 // sortPages puts the pages into the order of the chapters and of their parts. In a folder, the README comes first.
 func (b *book) sortPages() error {
+	covers := func(part, src string) bool {
+		isFolder := strings.HasSuffix(part, "/")
+		return part == src || isFolder && strings.HasPrefix(src, part)
+	}
 	partOf := func(src string) (longest string) { // a part may be in the folder of another one
 		for _, c := range chapters {
 			for _, part := range c.parts {
-				if (src == part || strings.HasSuffix(part, "/") && strings.HasPrefix(src, part)) && len(part) > len(longest) {
+				if covers(part, src) && len(part) > len(longest) {
 					longest = part
 				}
 			}

@@ -23,7 +23,6 @@ func newTerm(tableRow ast.Node, source []byte) term {
 	return term{en: cells[0], zh: cells[1], meaning: cells[2], words: cells[3]}
 }
 
-// globalScript is a script that sets a global variable.
 func globalScript(name string, value any) []byte {
 	text, _ := json.Marshal(value) // it consists of texts, numbers, lists and JSON: there is no error
 	return []byte("globalThis." + name + "=" + string(text) + ";\n")
