@@ -33,8 +33,10 @@ var (
 
 // TestMain builds the page once, and starts one browser. Each test has a tab.
 func TestMain(m *testing.M) {
+	// Elsewhere: ZK names another server, but the lab brings its own. Raced: only this process has the race detector, and
+	// the lab runs in others.
 	if testenv.Elsewhere() || testenv.Raced {
-		os.Exit(0) // the lab has a server of its own; and nearly all runs in other processes, which have no race detector
+		os.Exit(0)
 	}
 	code, err := run(m)
 	if err != nil {
@@ -116,8 +118,8 @@ func open(t *testing.T, address string) *tab {
 	return openAt(t, "file://"+labFile+address, 1200, 900)
 }
 
-// readSources makes go test notice a change of the page's sources. It repeats its last result until a file changes that
-// a test has read, and other processes build the page.
+// readSources makes go test notice a change of the page's sources. If the tests have passed, go test repeats that result
+// until a file changes that this process has read. Only other processes, which build the page, read its sources.
 var readSources = sync.OnceFunc(func() {
 	os.Stat(labFile)
 	filepath.WalkDir("..", func(name string, d fs.DirEntry, err error) error {
@@ -140,9 +142,7 @@ func openAt(t *testing.T, url string, width, height int64, scripts ...string) *t
 
 	p := &tab{T: t, ctx: ctx, width: width, height: height}
 	messages := chromedp.Console(ctx)
-	done := make(chan struct{})
 	go func() {
-		defer close(done)
 		for m, err := range messages {
 			if err != nil {
 				return
@@ -158,13 +158,13 @@ func openAt(t *testing.T, url string, width, height int64, scripts ...string) *t
 	}()
 
 	require.NoError(t, chromedp.Do(ctx, chromedp.EmulateViewport(width, height)))
-	for _, script := range append(scripts, ownStorage, seeScript) {
+	for _, script := range append(scripts, ownStorage, seeScript) { // seeScript: functions that the tests' expressions call
 		require.NoError(t, chromedp.Do(ctx, atStart(script)))
 	}
 	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(url)))
 	require.NoError(t, p.waits("document.readyState == 'complete' && typeof lab == 'object'"))
-	js[any](p, "lab.ready.then(() => null)")
-	require.NoError(t, p.run("null")) // when the engine has answered the page's first requests
+	js[any](p, "lab.ready.then(() => null)") // js waits for the promise
+	require.NoError(t, p.run("null"))        // run waits until the engine has answered the page's first requests
 	t.Cleanup(func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()

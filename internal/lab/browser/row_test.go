@@ -292,7 +292,6 @@ func addressOf(lock string) locks.Address {
 	return l.Open()
 }
 
-// values are the functions of the templates.
 var values = template.FuncMap{
 	"scene": scene,
 	"json":  quoted,

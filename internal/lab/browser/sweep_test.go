@@ -118,7 +118,6 @@ func shot(p *tab, _ string) error {
 	return os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%02d.png", name, p.shots)), png, 0o644)
 }
 
-// tabs presses the key Tab a number of times.
 func tabs(p *tab, times string) error {
 	n, err := strconv.Atoi(times)
 	if err != nil {

@@ -33,7 +33,6 @@ func smallPage(t *testing.T) *Page {
 	return p
 }
 
-// scriptIn returns the text of the script with an ID in a page.
 func scriptIn(t *testing.T, page, id string) string {
 	t.Helper()
 	found := regexp.MustCompile(`(?s) id="` + id + `"[^>]*>(.*?)</script>`).FindStringSubmatch(page)

@@ -51,14 +51,15 @@ func (b *Builder) exercises() (string, error) {
 		api := exerciseAPIs[e.Folder]
 		needs := append(strings.Split(api.needs, ", "), api.notLocked)
 		if slices.ContainsFunc(needs, func(name string) bool { return !has[name] }) {
-			continue // it is not finished: the lab has the others
+			continue // not finished: the catalogue leaves it out
 		}
+
 		pkg := fmt.Sprintf("exercise%d", i+1)
 		number, _, _ := strings.Cut(strings.TrimLeft(e.Folder, "0"), "-")
 		fmt.Fprintf(&imports, "\t%s %q\n", pkg, "example.com/zklock/docs/exercises/_"+e.Folder)
-		fmt.Fprintf(&calls, "\tlocks.AddExercise(%q, locks.Text(%q), %s, %s.%s)\n", e.Folder,
-			string(i18n.Both(firstHeading(dir, "README.md", "Exercise "+number),
-				firstHeading(dir, "README.zh-CN.md", "练习 "+number))), fmt.Sprintf(api.open, pkg), pkg, api.notLocked)
+		en, zh := firstHeading(dir, "README.md", "Exercise "+number), firstHeading(dir, "README.zh-CN.md", "练习 "+number)
+		title, open := string(i18n.Both(en, zh)), fmt.Sprintf(api.open, pkg)
+		fmt.Fprintf(&calls, "\tlocks.AddExercise(%q, locks.Text(%q), %s, %s.%s)\n", e.Folder, title, open, pkg, api.notLocked)
 	}
 	if calls.Len() == 0 {
 		return "", nil
@@ -113,8 +114,8 @@ func goFiles(dir string) (files []string, err error) {
 	return files, err
 }
 
-// replace returns the files that the compiler is to read in the place of others, by the paths of these, as the flag
-// -overlay has them: the student's for those of the exercise. "" is for a file that the student does not have.
+// replace returns an overlay for the compiler, as its flag -overlay takes it: by the path of each file of the exercise,
+// the path of the student's file to read instead. "" hides a file that the student does not have.
 func (o *OwnFolder) replace(root string) (map[string]string, error) {
 	exercise := filepath.Join(root, "docs", "exercises", "_"+o.Folder)
 	files, err := goFiles(exercise)
@@ -131,8 +132,8 @@ func (o *OwnFolder) replace(root string) (map[string]string, error) {
 	for _, file := range files {
 		in := filepath.Join(exercise, filepath.Base(file))
 		replace[in] = file
-		if in == file { // the student works in the exercise's folder
-			delete(replace, in)
+		if in == file {
+			delete(replace, in) // nothing to replace: the student works in the exercise's folder
 		}
 	}
 	return replace, nil

@@ -50,7 +50,6 @@ func Fill(root string, all []Row) error {
 	return faults
 }
 
-// fillRow adds to a row what a moment shows.
 func (c *checkout) fillRow(row *Row, m *moment) (err error) {
 	row.moment, row.Nothing = m, nothingToSee[m.phrase]
 	if row.Scene, row.instant, err = m.address(); err != nil {

@@ -8,13 +8,16 @@ import (
 	"example.com/zklock/internal/lab/locks"
 )
 
-// A moment is what the reader shows for a phrase: lines of the code, and an instant of a run.
-// TestMoments compares it with the films.
+// A moment is what the reader shows for a phrase of an article: lines of the code, and an instant of a run. TestMoments
+// compares it with the films. In moments.txt it is a row, with tabs between the cells (» here). A row with = names a place:
+//
+//	= oneEvent » zkserver/watch.go fire | c.sendEventLocked(event, path)
+//	Watcher(事件监听器) » naive » 234ms » A delete » 01-naive-ephemeral/lock.go waitForRelease » oneEvent
 type moment struct {
 	phrase string
 	// scene is the name of a lock or of a bug, whose story is played, or of one of ownScenes; "" is an empty stage.
 	scene string
-	at    time.Duration // 0: at the stop of that story which quotes the phrase
+	at    time.Duration // 0: where the story quotes the phrase, at one of its stops
 	event string        // what happens just then, in the words of lastEvent in the test: "A delete", "B holds"
 	code  []place
 }
@@ -36,14 +39,14 @@ const (
 	listings = "internal/bugs/listings/"
 )
 
-// ownScenes are the addresses of the scenes without a lock's story.
+// ownScenes are the addresses of the scenes without a lock's story. The lab opens with the first two. The others say what
+// is done when and to whom: do=120ms.B.cut cuts B's connection at 120 ms.
 var ownScenes = map[string]string{
 	"herd beside chain":            locks.Opening.String(),
 	"a lock in a lock":             locks.Openings[1].Address.String(),
 	"zklock, and C's session ends": "#lock=zklock&n=3&latency=20&seed=1&do=180ms.C.expire",
 	// The reply that B waits for is lost with its connection.
-	"step 5 is cut off": "#lock=timeout&n=3&latency=20&seed=1&do=120ms.B.cut",
-	// B's session ends while B waits.
+	"step 5 is cut off":                  "#lock=timeout&n=3&latency=20&seed=1&do=120ms.B.cut",
 	"D's first lock, and a session ends": "#lock=D2&n=3&latency=20&seed=1&do=180ms.B.expire",
 }
 
@@ -52,7 +55,6 @@ var momentsText string
 
 var moments = readMoments(momentsText) // in the order of the guide
 
-// readMoments reads moments.txt, whose head says what is in a line.
 func readMoments(text string) (all []moment) {
 	named := make(map[string]place) // places that several moments have
 	parsePlace := func(cell string) place {
@@ -64,13 +66,15 @@ func readMoments(text string) (all []moment) {
 		return place{file: file, name: name, marks: parts[1:]}
 	}
 	for line := range strings.Lines(text) {
-		cells := append(strings.Split(strings.TrimSpace(line), "\t"), "", "", "") // a row may end early
+		cells := append(strings.Split(strings.TrimSpace(line), "\t"), "", "", "") // at least four: a row may end early
 		if name, ok := strings.CutPrefix(cells[0], "= "); ok {
 			named[name] = parsePlace(cells[1])
-		}
-		if cells[0] == "" || strings.HasPrefix(line, "= ") || strings.HasPrefix(line, "# ") {
 			continue
 		}
+		if cells[0] == "" || strings.HasPrefix(line, "# ") {
+			continue
+		}
+
 		m := moment{phrase: cells[0], scene: cells[1], event: cells[3]}
 		if cells[2] != "" {
 			var err error
@@ -78,7 +82,7 @@ func readMoments(text string) (all []moment) {
 				panic(err)
 			}
 		}
-		for _, cell := range cells[4:] {
+		for _, cell := range cells[4:] { // the places
 			if cell != "" {
 				m.code = append(m.code, parsePlace(cell))
 			}
@@ -88,8 +92,7 @@ func readMoments(text string) (all []moment) {
 	return all
 }
 
-// nothingToSee says why there is nothing to see, by the phrase.
-var nothingToSee = map[string]locks.Text{
+var nothingToSee = map[string]locks.Text{ // why there is nothing, by the phrase
 	"悲观锁使用不当还可能产生死锁的情况": "Nothing is to be seen here: a scene of the lab has one lock, and a deadlock needs two.",
 	"TreeCache 订阅的代码在源码工程中已经被注释": "Nothing is to be seen here: " +
 		"no lock of this project keeps a copy of the tree, and the article's own lines are a comment.",

@@ -1,4 +1,5 @@
-// Tests of the answers to the page's requests. They are asked and read as JSON, as by the page.
+// Tests of the answers to the page's requests. They are asked and read as JSON, as by the page. The answer to a played
+// schedule has its film, packets and marks by which the page draws it. testenv.Must ends a test with an error.
 package lab_test
 
 import (
@@ -96,8 +97,8 @@ func worldWithFault(lock string, kind player.Fault) player.World {
 	return player.World{Name: lock, Contenders: 2, Packets: true, Kinds: []player.Fault{kind}, Faults: 1}
 }
 
-// TestEveryKindOfFaultCanBeChosen: with every lock, a person who plays the scheduler can choose
-// each fault that the explorer can.
+// TestEveryKindOfFaultCanBeChosen: with every lock, a person who plays the scheduler can choose each fault that the
+// explorer can. The ctx can end only for a lock that takes one. Only a queue's parent can be removed and made again.
 func TestEveryKindOfFaultCanBeChosen(t *testing.T) {
 	for _, name := range []string{"naive", "herd", "predecessor", "reentrant", "timeout", "zklock"} {
 		l := testenv.Must(locks.Find(name))(t)
@@ -105,14 +106,13 @@ func TestEveryKindOfFaultCanBeChosen(t *testing.T) {
 			isPossible := (kind != player.EndContext || l.Contexts) && (kind != player.Remake || l.Parent)
 			happened := false
 			var choices []string
-			for len(choices) < 60 { // each schedule of these locks is shorter
-				p := played(t, worldWithFault(name, kind), choices)
-				if happened || p.Over { // p is the schedule with the fault, or at its end
-					break
-				}
-				next := slices.IndexFunc(p.Enabled, func(action film.Possible) bool { return action.Fault })
-				happened = next >= 0
-				choices = append(choices, p.Enabled[max(next, 0)].Choice) // the fault as soon as it is possible
+			p := played(t, worldWithFault(name, kind), choices)
+			for !happened && !p.Over && len(choices) < 60 { // each schedule of these locks is shorter
+				fault := slices.IndexFunc(p.Enabled, func(action film.Possible) bool { return action.Fault })
+				happened = fault >= 0
+				next := max(fault, 0) // the fault as soon as it is possible; until then the first action
+				choices = append(choices, p.Enabled[next].Choice)
+				p = played(t, worldWithFault(name, kind), choices) // fails if the engine does not take the choice
 			}
 			require.Equal(t, isPossible, happened, "%s, %s", name, kind)
 		}

@@ -1,6 +1,7 @@
 package locks
 
 import (
+	"cmp"
 	"fmt"
 
 	"example.com/zklock/internal/bugs/listings"
@@ -10,13 +11,13 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// A Task is a part of exercise 11: a listing of the articles, and the violation to find in it. No scene
-// shows it: a search of the task's world stops at an easier one, or the listing's scene has another fault.
+// A Task is a part of exercise 11: a listing of the articles, and a violation to find in it. No scene of the lab shows
+// that violation of the listing: the student has to find a schedule that does.
 type Task struct {
 	Number int
-	Source string // the listing's file in internal/bugs/listings
-	Harm   player.Kind
-	Lock   Lock // its entry in the catalogue
+	Source string      // the listing's file in internal/bugs/listings
+	Harm   player.Kind // the violation to find
+	Lock   Lock        // its entry in the catalogue
 }
 
 // Tasks are all tasks, in the order of their numbers.
@@ -43,14 +44,12 @@ var Tasks = []Task{
 // existingQueue says that a lock takes its path for the parent of its queue, which exists.
 var existingQueue = player.Subject{Queue: true, Exists: true}
 
-// task makes the task to find the harm in the world w. The title names the listing. In w.Lock, only Path, Queue and
-// Exists are set: what the listing takes its path for.
+// task makes the task to find the harm in the world w. The title names the listing. w.Lock has only Path, Queue and
+// Exists, which say what the listing takes its path for. The listing takes them over, and becomes the lock of w.
 func task(number int, source string, lock listings.New, w player.World, harm player.Kind, title Text) Task {
 	name := fmt.Sprint("break-", number)
 	listing := scenes.Subject(name, lock)
-	if w.Lock.Path != "" {
-		listing.Path = w.Lock.Path
-	}
+	listing.Path = cmp.Or(w.Lock.Path, listing.Path)
 	listing.Queue, listing.Exists = w.Lock.Queue, w.Lock.Exists
 	w.Lock, w.Name = listing, name
 	note := i18n.Both("Break it: internal/bugs/listings/"+source+". The link that Copy link copies is your answer.",
@@ -61,12 +60,13 @@ func task(number int, source string, lock listings.New, w player.World, harm pla
 			fmt.Sprintf("练习 11，第 %d 个：%s", number, title.In(i18n.Chinese))),
 		Note:  note,
 		Scene: &Scene{Lock: name, Contenders: w.Contenders, Seed: 1, Kinds: w.Kinds, Faults: w.Faults},
-		Goal:  &Goal{Kind: harm, Text: scenes.Goals[harm], Reached: explore.EndsIn(harm)}, World: w,
+		Goal:  &Goal{Kind: harm, Text: scenes.Goals[harm], Reached: explore.EndsIn(harm)},
+		World: w, Subject: withSession(listing), // withSession: with the session timeout that the lab asks for
 		Level: &Level{
-			Number: len(scenes.WithScene) + number - 1, Chapter: scenes.Chapters[scenes.OnYourOwn], // after all with a scene
+			Number:  len(scenes.WithScene) + number - 1, // from 0; the levels with a scene come first
+			Chapter: scenes.Chapters[scenes.OnYourOwn],
 			Level: scenes.Level{Name: title, Intro: note, Victory: "No scene of the lab shows this. Say it in a sentence of " +
 				"your own: what did the code believe, and what would it have had to ask?"},
 		},
-		Subject: withSession(listing),
 	}}
 }
