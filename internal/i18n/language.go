@@ -70,9 +70,7 @@ func FlagUsage(t Text) string { return string(t) }
 // Help returns the help of flags. Their usages are results of FlagUsage.
 func (l Language) Help(flags *flag.FlagSet) string {
 	var help strings.Builder
-	flags.VisitAll(func(f *flag.Flag) {
-		f.Usage = Text(f.Usage).In(l)
-	})
+	flags.VisitAll(func(f *flag.Flag) { f.Usage = Text(f.Usage).In(l) })
 	flags.SetOutput(&help)
 	flags.PrintDefaults()
 	return regexp.MustCompile(`(?m) \(default (.*)\)$`).ReplaceAllString(help.String(), Both("$0", "（默认 $1）").In(l))

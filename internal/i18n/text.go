@@ -242,9 +242,7 @@ func Letter(i int) string {
 }
 
 // chineseOf returns the Chinese of an English text or format, or the text itself if the catalogue does not have it.
-func chineseOf(en string) string {
-	return cmp.Or(catalogue()[en], en)
-}
+func chineseOf(en string) string { return cmp.Or(catalogue()[en], en) }
 
 // The catalogue has the Chinese of the texts of package a/b in zh/a-b.po, in the format of GNU gettext: for each
 // text a line msgid with the English, and a line msgstr with the Chinese. Both are quoted as in Go.

@@ -339,7 +339,6 @@ func blockFaults(kind translatedKind, en, zh string) (faults []string) {
 	return faults
 }
 
-// factFaults compares the facts of two texts.
 func (e edition) factFaults(page, en, zh string) []string {
 	want, _ := e.factsOf(page, en) // the links of English pages are checked by the book
 	got, faults := e.factsOf(chinesePath(page), zh)
@@ -355,7 +354,6 @@ func (e edition) factFaults(page, en, zh string) []string {
 	return faults
 }
 
-// faults compares the two editions of a page.
 func (e edition) faults(page string) (all []string) {
 	enText, hasEn := e.read(page)
 	zhText, hasZh := e.read(chinesePath(page))
@@ -365,11 +363,10 @@ func (e edition) faults(page string) (all []string) {
 	// The first line of each page switches to the other language.
 	enSwitch := "English | [简体中文](" + path.Base(chinesePath(page)) + ")"
 	zhSwitch := "[English](" + path.Base(page) + ") | 简体中文"
-	if !strings.HasPrefix(enText, enSwitch+"\n\n# ") {
-		all = append(all, fmt.Sprintf("the English page must begin with the line %s, an empty one and its heading", enSwitch))
-	}
-	if !strings.HasPrefix(zhText, zhSwitch+"\n\n# ") {
-		all = append(all, fmt.Sprintf("the Chinese page must begin with the line %s, an empty one and its heading", zhSwitch))
+	for _, p := range []struct{ in, text, top string }{{"English", enText, enSwitch}, {"Chinese", zhText, zhSwitch}} {
+		if !strings.HasPrefix(p.text, p.top+"\n\n# ") {
+			all = append(all, fmt.Sprintf("the %s page must begin with the line %s, an empty one and its heading", p.in, p.top))
+		}
 	}
 	all = append(all, typesettingFaults(enText, zhText)...)
 
@@ -478,9 +475,7 @@ func TestEditionSaysWhatTheEnglishPageSays(t *testing.T) {
 	}
 
 	for _, page := range pages {
-		t.Run(page, func(t *testing.T) {
-			require.Empty(t, strings.Join(e.faults(englishPath(page)), "\n"))
-		})
+		t.Run(page, func(t *testing.T) { require.Empty(t, strings.Join(e.faults(englishPath(page)), "\n")) })
 	}
 }
 

@@ -77,9 +77,10 @@ var (
 	literal       = regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"`)                   // a string in a source
 	han           = regexp.MustCompile(`\p{Han}+`)                              // Chinese characters
 	articlesWords = regexp.MustCompile(`(?:Quote|"quote"): +"(?:[^"\\]|\\.)*"`) // a field with the articles' own words
-	// halfWidth finds punctuation of half the width beside a Chinese character, or a quotation mark away from one.
+	// halfWidth finds punctuation of half the width beside a Chinese character, 锁, or (锁, or a quotation mark away: 锁",.
 	halfWidth = regexp.MustCompile(`\p{Han}(?:\\?["'])?[,.;:!?()]|[,;:!?()](?:\\?["'])?\p{Han}`)
-	// Everyday words for a term, and words that the glossary has as the articles' own.
+	// everyday is no row of the glossary. It has everyday words for a term (得到锁 for 拿到锁, to get the lock), and words that
+	// the glossary has as the articles' own. A message is to read "得到锁: the term for these is 创建、…".
 	everyday = glossaryTerm{en: "these", zh: "创建、拿到锁、释放锁、击鼓传花", avoid: []string{"建立节点", "建立自己", "已建立", "得到锁", "解锁", "伐鼓传花"}}
 	// Errors of the articles' locks stay English.
 	articlesErrors = []string{"listings: the lock call returned false", "failed to acquire lock within wait time"}
@@ -131,6 +132,7 @@ func TestTheGlossaryQuotesTheArticles(t *testing.T) {
 	}
 	require.Empty(t, missing(site.Read(t, glossary)), "words that the article does not have")
 	require.Equal(t, []string{"A 羊群效应", "B 惊群效应"},
+		// Article A has 惊群效应, a startled herd, and article B 羊群效应, a flock of sheep.
 		missing("| herd effect | 惊群效应 | all wake | `惊群效应` (A, B), `羊群效应`（A、B） | |"), "each is a word of the other article")
 }
 
@@ -175,8 +177,12 @@ func TestAWordToAvoidIsFound(t *testing.T) {
 
 	const right = `{"at": "1ms", "quote": "当前一个子节点被删除时,重新执行第四步", "en": "It waits.", "zh": "{0} 建立连接，并监听 /lock（父节点）。"}`
 	require.Empty(t, faultsInStrings(right, all)) // a quotation may have half-width marks, and 建立连接 is not 建立节点
-	for _, bad := range []string{"节点已删除,等待者醒来。", "父节点(队列)", "得到响应:{0}", "它请求建立节点。", "它监视父节点。",
-		"应答丢失", "隔离", "等待者 waits on a watch。", "防护令牌", "伐鼓传花", `已读。\"它说\".结束`} {
+	for _, bad := range []string{
+		"节点已删除,等待者醒来。", "父节点(队列)", "得到响应:{0}", `已读。\"它说\".结束`, // punctuation of half the width
+		"它监视父节点。", "应答丢失", "隔离", "防护令牌", // not the glossary's words for watch, reply, fencing and fencing token
+		"它请求建立节点。", "伐鼓传花", // everyday: to create a node, and an article's own slip for 击鼓传花
+		"等待者 waits on a watch。", // a sentence in English
+	} {
 		require.Len(t, faultsInStrings(`["text", "`+bad+`"]`, all), 1, bad)
 	}
 }
@@ -219,9 +225,9 @@ var (
 	anyFence = regexp.MustCompile("(?ms)^```.*?^```$")                                       // a block of code
 	markup   = regexp.MustCompile("<!--.*?-->|</?\\w[^>]*>|\\]\\([^()\\s]+\\)|\\*\\*|!?\\[") // tags, links, and **
 	inCode   = regexp.MustCompile("`[^`\n]+`")                                               // code in a line
-	// wronglySet finds what a Chinese typesetter would not set: punctuation of half the width, or no blank between a
-	// Chinese character and another letter; and what is around it up to a blank or Chinese punctuation. If the English
-	// page has the same, it is quoted and not wrong.
+	// wronglySet finds what a Chinese typesetter would not set: punctuation of half the width (锁,) or no blank between a
+	// Chinese character and another letter (锁lock). A match reaches up to the next blank or Chinese punctuation on both
+	// sides (upToBlank). If the English page has the same text, the Chinese page quotes it: no fault.
 	wronglySet = regexp.MustCompile(upToBlank + `(?:\p{Han}[,;:?!()]|[,;:?!()]\p{Han}|\p{Han}\.(?:\s|$)` +
 		`|\p{Han}[\w` + someCode + `]|[\w` + someCode + `]\p{Han})` + upToBlank)
 	rendered = goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(html.WithUnsafe()))

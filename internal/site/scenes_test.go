@@ -47,7 +47,6 @@ func (l *sceneList) add(heading, text, flag, address string) {
 	fmt.Fprintf(l, "\n### %s\n\n%s\n\n`go run ./cmd/lab -open%s`\n\n```\n%s\n```\n", heading, text, flag, address)
 }
 
-// addOf adds the own scene of a lock in the catalogue.
 func (l *sceneList) addOf(name, text string) {
 	lock := testenv.Must(locks.Find(name))(l.T)
 	l.add(name, text, " -scene "+name, lock.Open().String())

@@ -54,8 +54,7 @@ func facts() []pageFact {
 func TestEachFactIsOnItsPage(t *testing.T) {
 	for _, fact := range facts() {
 		t.Run(path.Join(fact.page, fact.mark), func(t *testing.T) {
-			site.Holds(t, fact.page, fact.mark, fact.text(t, i18n.English))
-			site.Holds(t, i18n.Chinese.Page(fact.page), fact.mark, fact.text(t, i18n.Chinese))
+			site.HoldsBoth(t, fact.page, fact.mark, i18n.Both(fact.text(t, i18n.English), fact.text(t, i18n.Chinese)))
 		})
 	}
 }

@@ -1,3 +1,4 @@
+// A test is skipped by ZKLOCK_TESTS (landing: before a change goes to main; long: all), by ZK, or by the race detector.
 package testenv_test
 
 import (
@@ -18,8 +19,9 @@ func (f *fakeT) Skip(args ...any)  { f.skip = fmt.Sprint(args...) }
 func (f *fakeT) Fatal(args ...any) { f.fatal = fmt.Sprint(args...) }
 
 func TestWhatIsAskedForDecides(t *testing.T) {
+	const reason = "slow" // that the test gives
 	defer flag.Set("test.run", flag.Lookup("test.run").Value.String())
-	flag.Set("test.run", "TestX") // without a subtest, which would ask for tests of a landing: see the end
+	flag.Set("test.run", "TestX") // no subtest: -run TestX/part asks for the tests of a landing, see the end
 	for _, test := range []struct {
 		tests, zk string // the values of ZKLOCK_TESTS and ZK
 		helper    func(testenv.T, string)
@@ -40,27 +42,29 @@ func TestWhatIsAskedForDecides(t *testing.T) {
 		t.Setenv("ZKLOCK_TESTS", test.tests)
 		t.Setenv("ZK", test.zk)
 		var got fakeT
-		test.helper(&got, "slow")
+		test.helper(&got, reason)
 		if got.fatal != "" {
 			got.skip = "" // a test does not go on after Fatal
 		}
 		require.Equal(t, test.want, got, "ZKLOCK_TESTS=%s ZK=%s", test.tests, test.zk)
 	}
 
+	// With the race detector, NotRaced skips always, and RacedAtLength unless all tests are asked for.
 	var got fakeT
-	testenv.NotRaced(&got, "slow")
+	testenv.NotRaced(&got, reason)
 	require.Equal(t, testenv.Raced, got.skip != "")
 	for tests, skipped := range map[string]bool{"landing": testenv.Raced, "long": false} {
 		t.Setenv("ZKLOCK_TESTS", tests)
 		var got fakeT
-		testenv.RacedAtLength(&got, "slow")
+		testenv.RacedAtLength(&got, reason)
 		require.Equal(t, skipped, got.skip != "", tests)
 	}
+
 	t.Setenv("ZKLOCK_TESTS", "")
 	flag.Set("test.run", "TestX/part")
 	got = fakeT{}
-	testenv.Landing(&got, "slow")
-	require.Empty(t, got, "a part that has a name is asked for")
+	testenv.Landing(&got, reason)
+	require.Empty(t, got, "a subtest that -run names is asked for")
 	t.Setenv("ZKLOCK_TESTS", "lnog")
-	require.Panics(t, func() { testenv.AtLanding() }, "a slip must not run less")
+	require.Panics(t, func() { testenv.AtLanding() }, "a misspelt value must not run fewer tests")
 }
