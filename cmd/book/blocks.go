@@ -92,7 +92,7 @@ func (r *blockRenderer) diagram(mermaid, address string) (string, error) {
 		return figureHTML, nil
 	}
 	if address != "" {
-		r.book.unlike = append(r.book.unlike, r.page.src+" "+address) // for a test
+		r.book.mismatched = append(r.book.mismatched, r.page.src+" "+address) // for a test
 	}
 	s, err := diagram.Parse(mermaid)
 	if err != nil {

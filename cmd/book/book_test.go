@@ -338,7 +338,7 @@ func TestACommentHasItsChineseBelowIt(t *testing.T) {
 // its arrows is a packet of the film.
 func TestADiagramIsThatOfItsFilm(t *testing.T) {
 	b := theBook(t)
-	require.Empty(t, b.unlike, "pages with a diagram below a scene that shows another run")
+	require.Empty(t, b.mismatched, "pages with a diagram below a scene that shows another run")
 	require.Equal(t, len(scenes.WithScene), strings.Count(b.pages["docs/bugs.md"].body, `class="diagram" data-scene=`))
 	for _, lock := range locks.Opening.Locks {
 		require.Contains(t, string(b.files["films.js"]), `"lock\":\"`+lock)

@@ -19,19 +19,19 @@ import (
 // A book is made from the Markdown pages of a checkout. The lab is its page that plays scenes: a scene is a lock with a
 // schedule, and has an address. The reader is its page that shows an article's phrases beside the code.
 type book struct {
-	root      string
-	pages     map[string]*page    // by the path of their source
-	order     []*page             // the English ones, as they are read
-	listings  map[string]*listing // the files that the pages link to, by their paths
-	addresses map[string]string   // the addresses of the lab's scenes, by their headings in docs/scenes.md
-	terms     map[i18n.Language][]term
-	linked    map[string]int             // the number of links to a section, by its address in the book
-	played    map[string]bool            // the addresses of the scenes that pages play
-	answers   map[string]json.RawMessage // the answers to the lab's requests, by request: see films.go
-	files     map[string][]byte          // the files of the finished book, by their paths
-	rows      []readerRow                // the rows of docs/reading-guide.md, which the reader shows
-	dead      []i18n.Text                // links that lead nowhere
-	unlike    []string                   // pages whose diagram shows another run than the scene beside it
+	root       string
+	pages      map[string]*page    // by the path of their source
+	order      []*page             // the English ones, as they are read
+	listings   map[string]*listing // the files that the pages link to, by their paths
+	addresses  map[string]string   // the addresses of the lab's scenes, by their headings in docs/scenes.md
+	terms      map[i18n.Language][]term
+	linked     map[string]int             // the number of links to a section, by its address in the book
+	played     map[string]bool            // the addresses of the scenes that pages play
+	answers    map[string]json.RawMessage // the answers to the lab's requests, by request: see films.go
+	files      map[string][]byte          // the files of the finished book, by their paths
+	rows       []readerRow                // the rows of docs/reading-guide.md, which the reader shows
+	dead       []i18n.Text                // links that lead nowhere
+	mismatched []string                   // pages whose diagram shows another run than the scene beside it
 }
 
 // A page is a Markdown page of the project in one language.

@@ -34,17 +34,27 @@ func (w *Player) Cut(c *Client) { w.Do(func() { w.CutLocked(c) }) }
 
 // CutLocked is Cut for a caller that has mu.
 func (w *Player) CutLocked(c *Client) {
-	l := c.Line
-	facts := &w.Run.Facts
 	w.Camera.Depart() // the film must have the replies before they are lost
+	w.noteLostLocked(c)
+	if len(c.Line.Up)+len(c.Line.Down) == 0 {
+		w.NoteLocked(c.Name, "the connection breaks")
+	}
+	c.NoteFaultLocked()
+	w.Touched.addClient(c)
+	c.Line.BreakLocked()
+	w.Camera.Client(c, "cut off")
+}
 
-	for _, p := range l.Up {
+// noteLostLocked notes the packets that are lost with a client's connection: in the log, and in Run.Facts.
+func (w *Player) noteLostLocked(c *Client) {
+	facts := &w.Run.Facts
+	for _, p := range c.Line.Up {
 		w.logLostLocked(c, p, "the request is lost")
 		if p.mainOp() == jute.OpDelete {
 			facts.OrphanDelete = true
 		}
 	}
-	for _, p := range l.Down {
+	for _, p := range c.Line.Down {
 		if p.IsEvent {
 			continue // the client sets its watches again when it is connected again
 		}
@@ -56,14 +66,6 @@ func (w *Player) CutLocked(c *Client) {
 			facts.OrphanDelete = true
 		}
 	}
-	if len(l.Up)+len(l.Down) == 0 {
-		w.NoteLocked(c.Name, "the connection breaks")
-	}
-
-	c.NoteFaultLocked()
-	w.Touched.addClient(c)
-	l.BreakLocked()
-	w.Camera.Client(c, "cut off")
 }
 
 func (w *Player) logLostLocked(c *Client, p Frame, how i18n.Text) {

@@ -53,9 +53,7 @@ func TraceOf(w World, r *Run) *Trace {
 }
 
 // Cut leaves out the choices at the end that the explorer would make by itself.
-func (tr *Trace) Cut() {
-	tr.Choices, tr.Widths = tr.Choices[:tr.needed], tr.Widths[:tr.needed]
-}
+func (tr *Trace) Cut() { tr.Choices, tr.Widths = tr.Choices[:tr.needed], tr.Widths[:tr.needed] }
 
 // Whole are all choices of the schedule, also those that Cut has left out.
 func (tr *Trace) Whole() (choices []string) { return tr.whole }
