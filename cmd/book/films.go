@@ -20,11 +20,11 @@ import (
 
 // The lab's page shows locks at work. It asks its engine to "play" a schedule, choice by choice in a world; to "run" a
 // scene in which nothing is chosen, and to film it; and for the "fates" of a schedule: how many random continuations
-// end in the violation that is the goal. In the book the page opens without the engine, because the book has the answers
-// to the requests of all scenes that its pages play. This file makes these requests and answers.
+// end in the violation that is the goal. In the book the page opens without the engine, because the book has the
+// answers to the requests of all scenes that its pages play. This file makes these requests and answers.
 
-// A request is one that the lab's page sends to its engine. Do says which of the other fields are set. The fields are in
-// alphabetical order, as the page sorts them when it looks up an answer: see requestKey.
+// A request is one that the lab's page sends to its engine. Do says which of the other fields are set. The fields are
+// in alphabetical order, as the page sorts them when it looks up an answer: see requestKey.
 type request struct {
 	Choices []string       `json:"choices,omitzero"` // of play and fates
 	Do      string         `json:"do"`               // "play", "fates" or "run"

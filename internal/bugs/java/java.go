@@ -112,7 +112,7 @@ type Thread struct{ interrupted chan struct{} }
 // ErrInterrupted is thrown by Sleep.
 var ErrInterrupted = errors.New("InterruptedException")
 
-// StartThread runs f in a thread of its own. f begins when all other threads wait, so that each run of a play is the same.
+// StartThread runs f in a thread of its own. f begins when all other threads wait: each run of a play is the same.
 func StartThread(f func(t *Thread)) *Thread {
 	t := &Thread{make(chan struct{}, 1)}
 	go func() {

@@ -168,8 +168,8 @@ func TestEachBugIsDescribed(t *testing.T) {
 	}
 }
 
-// E1's stock is a number that the lock protects. It refuses a token that is lower than one it has seen. A read, too, shows
-// the stock the reader's token: so the stock refuses a late write also before the next holder has written.
+// E1's stock is a number that the lock protects. It refuses a token that is lower than one it has seen. A read, too,
+// shows the stock the reader's token: so the stock refuses a late write also before the next holder has written.
 func TestTokensAreShownToTheStockWhenItIsRead(t *testing.T) {
 	const schedules = 300
 	result := explore.Explore(t, scenes.Get("E1").Ours, explore.Search{Seed: 2, Limit: schedules})

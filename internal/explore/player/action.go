@@ -15,8 +15,8 @@ type action struct {
 
 func (a action) String() string { return a.who + ": " + a.what }
 
-// possibleActions lists the possible actions: first those of goroutines that are kept in a gap, a place between two steps
-// of a lock, and of the client or contender that acted last; then those of the others, then the faults.
+// possibleActions lists the possible actions: first those of goroutines that are kept in a gap, a place between two
+// steps of a lock, and of the client or contender that acted last; then those of the others, then the faults.
 func (w *Player) possibleActions() []action {
 	w.mu.Lock()
 	defer w.mu.Unlock()

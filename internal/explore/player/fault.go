@@ -14,9 +14,9 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
-// This file carries out the faults that the explorer has chosen; action.go says which are possible. Each notes in Touched
-// what it changes, by which the search knows the actions that can be swapped; in the log and by the Camera what a viewer
-// sees; and in Run.Facts a create or delete that was lost, because a lock may be known for what follows (Subject.Known).
+// This file carries out the faults that the explorer has chosen; action.go says which are possible. Touched is told what
+// a fault changes: actions that touch nothing in common can be swapped. The log and the Camera have what a viewer sees.
+// Run.Facts has a create or a delete that was lost: a lock may be known for what follows from that (Subject.Known).
 // Line.Up has the packets on their way to the server, and Line.Down those on their way to the client.
 
 var (

@@ -118,8 +118,8 @@ func open(t *testing.T, address string) *tab {
 	return openAt(t, "file://"+labFile+address, 1200, 900)
 }
 
-// readSources makes go test notice a change of the page's sources. If the tests have passed, go test repeats that result
-// until a file changes that this process has read. Only other processes, which build the page, read its sources.
+// readSources makes go test notice a change of the page's sources. If the tests have passed, go test repeats that
+// result until a file changes that this process has read. Only other processes, which build the page, read its sources.
 var readSources = sync.OnceFunc(func() {
 	os.Stat(labFile)
 	filepath.WalkDir("..", func(name string, d fs.DirEntry, err error) error {
@@ -158,7 +158,7 @@ func openAt(t *testing.T, url string, width, height int64, scripts ...string) *t
 	}()
 
 	require.NoError(t, chromedp.Do(ctx, chromedp.EmulateViewport(width, height)))
-	for _, script := range append(scripts, ownStorage, seeScript) { // seeScript: functions that the tests' expressions call
+	for _, script := range append(scripts, ownStorage, seeScript) { // seeScript: functions that expressions call
 		require.NoError(t, chromedp.Do(ctx, atStart(script)))
 	}
 	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(url)))

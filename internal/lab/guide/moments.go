@@ -9,7 +9,7 @@ import (
 )
 
 // A moment is what the reader shows for a phrase of an article: lines of the code, and an instant of a run. TestMoments
-// compares it with the films. In moments.txt it is a row, with tabs between the cells (» here). A row with = names a place:
+// compares it with the films. In moments.txt it is a row, with tabs between the cells (» here). = names a place:
 //
 //	= oneEvent » zkserver/watch.go fire | c.sendEventLocked(event, path)
 //	Watcher(事件监听器) » naive » 234ms » A delete » 01-naive-ephemeral/lock.go waitForRelease » oneEvent
@@ -39,8 +39,8 @@ const (
 	listings = "internal/bugs/listings/"
 )
 
-// ownScenes are the addresses of the scenes without a lock's story. The lab opens with the first two. The others say what
-// is done when and to whom: do=120ms.B.cut cuts B's connection at 120 ms.
+// ownScenes are the addresses of the scenes without a lock's story. The lab opens with the first two. The others say
+// what is done when and to whom: do=120ms.B.cut cuts B's connection at 120 ms.
 var ownScenes = map[string]string{
 	"herd beside chain":            locks.Opening.String(),
 	"a lock in a lock":             locks.Openings[1].Address.String(),
