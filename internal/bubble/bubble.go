@@ -97,7 +97,6 @@ func (l *Line) Dial(network, address string, patience time.Duration) (net.Conn, 
 	return nc, err
 }
 
-// Dialed lists the addresses that were dialed.
 func (l *Line) Dialed() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -39,14 +39,15 @@ var hangs = []struct {
 		var mu sync.Mutex
 		mu.Lock()
 		mu.Lock()
-	}, want: []string{"none of its goroutines could run", seed7(), "sync.(*Mutex).Lock(", "zkserver.(*Server).clock("}},
+	}, want: []string{"none of its goroutines could run", "with the seed 7", "sync.(*Mutex).Lock(", "zkserver.(*Server).clock("}},
 	{name: "waits for something outside", limits: bubble.Limits{Idle: 300 * time.Millisecond}, play: func(*testing.T) { <-outside },
 		want: []string{"none of its goroutines could run"}},
+	// A wait for the system may last ten times Idle: here 1 s.
 	{name: "waits for the system", limits: bubble.Limits{Idle: 100 * time.Millisecond}, play: func(*testing.T) {
 		r, w, _ := os.Pipe()
 		defer w.Close()
 		r.Read(make([]byte, 1))
-	}, want: []string{"for 1.0", "none of its goroutines could run", "os.(*File).Read("}}, // seconds: ten times Idle
+	}, want: []string{"for 1.0", "none of its goroutines could run", "os.(*File).Read("}},
 	{name: "waits in its end", limits: bubble.Limits{Virtual: time.Hour}, play: func(t *testing.T) {
 		zkserver.Run(t)
 		t.Cleanup(waits)
@@ -112,7 +113,7 @@ func TestEveryBubbleHasLimits(t *testing.T) {
 		}
 		text, err := fs.ReadFile(tree, name)
 		const call = "synctest." + "Test("
-		code := strings.ReplaceAll(string(text), "testing/"+call, "") // which is a line of a stack, in a string
+		code := strings.ReplaceAll(string(text), "testing/"+call, "") // a line of a stack in a string is no call
 		if strings.Contains(code, call) {
 			without = append(without, name)
 		}

@@ -131,9 +131,8 @@ func EphemeralNode(w *World) {
 			_, stat, err = admin.Get(p)
 		}
 		w.NoError(err, "the holder's node %s", p)
-		w.True(stat.EphemeralOwner != 0,
-			"the holder's node %s is not ephemeral: if the holder dies, its node stays, and no contender ever gets the "+
-				"lock; create it with zk.FlagEphemeral or zk.FlagEphemeralSequential", p)
+		w.True(stat.EphemeralOwner != 0, "the holder's node %s is not ephemeral: if the holder dies, its node stays, and "+
+			"no contender ever gets the lock; create it with zk.FlagEphemeral or zk.FlagEphemeralSequential", p)
 		w.Equal(s.SessionID(), stat.EphemeralOwner, "the holder's node %s belongs to another session", p)
 	}
 	w.Len(nodes, 1, "one contender holds the lock, and there are several nodes")
@@ -271,13 +270,11 @@ func (w *longHold) stillHeld() {
 				"takes, only the holder or the end of its session ends a hold", after, stage.Contender(i+1))
 		}
 	}
-	w.Has(w.Nodes(), w.held,
-		"the holder has held the lock for %v, its session lives, and its node is gone, so that the next contender gets "+
-			"in: two holders; a waiter cannot find out that a holder has hung, and no clock ends a hold: "+
-			"only Unlock and the end of the session delete the node", after)
-	w.Has(w.Nodes(), w.all,
-		"a waiter has waited for %v, and its node is gone: another waiter has deleted another contender's node, or it "+
-			"has left the queue", after)
+	w.Has(w.Nodes(), w.held, "the holder has held the lock for %v, its session lives, and its node is gone, so that the "+
+		"next contender gets in: two holders; a waiter cannot find out that a holder has hung, and no clock ends a hold: "+
+		"only Unlock and the end of the session delete the node", after)
+	w.Has(w.Nodes(), w.all, "a waiter has waited for %v, and its node is gone: another waiter has deleted another "+
+		"contender's node, or it has left the queue", after)
 }
 
 // letWeeksPass lets weeks of virtual time pass, in longer and longer steps, or until a contender has looked enough.

@@ -102,7 +102,6 @@ func (w *contexts) beginLock(contender *contextContender) {
 	contender.result = w.Aside("Lock", func() error { return contender.ContextLock.Lock(contender.ctx) })
 }
 
-// newWaiter makes a contender that waits behind another one.
 func (w *contexts) newWaiter(name i18n.Text) *contextContender {
 	contender := w.newContender()
 	w.beginLock(contender)
@@ -214,9 +213,8 @@ func endsAfterLock(w *contexts) {
 	other, _ := w.Contender()
 	for range 3 {
 		w.Rest()
-		w.Len(w.Nodes(), 1,
-			"the ctx that Lock was called with has ended, after Lock had returned, and the holder's node has gone, so that "+
-				"the next contender gets in: two holders; ctx bounds the waiting, not the holding")
+		w.Len(w.Nodes(), 1, "the ctx that Lock was called with has ended, after Lock had returned, and the holder's node "+
+			"has gone, so that the next contender gets in: two holders; ctx bounds the waiting, not the holding")
 		ok, err := w.TryLock(other, "TryLock on a held lock")
 		w.NoError(err, "TryLock on a held lock fails")
 		w.False(ok, "the ctx that Lock was called with has ended, after Lock had returned, and another contender gets in: two holders")

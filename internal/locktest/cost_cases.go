@@ -38,7 +38,8 @@ func WatchesLeft(w *World) {
 	if w.Subject.FindsNode { // its search may leave one, too
 		w.Server.LoseReply(stage.Creates(s))
 	}
-	if _, err := w.TryLock(other, "TryLock on a held lock"); !errors.Is(err, errors.ErrUnsupported) {
+	_, err := w.TryLock(other, "TryLock on a held lock")
+	if hasTryLock := !errors.Is(err, errors.ErrUnsupported); hasTryLock {
 		w.True(s.Tap.Armed() == 0, "TryLock has returned and has left a watch behind")
 	}
 
@@ -49,7 +50,7 @@ func WatchesLeft(w *World) {
 	w.True(holderSession.Tap.Armed() == 0, "Unlock of a holder whose session has expired has left a watch behind: Get looks and "+
 		"sets none")
 	w.UnlockErr(next, "the next holder") // if its node was deleted, another case says so
-	time.Sleep(w.Keeps)                  // until then its node may stay, with a watch
+	time.Sleep(w.Keeps)                  // for how long a node may stay, with a watch, when nobody holds the lock
 	w.NoWatches()
 }
 
@@ -63,7 +64,6 @@ func GoroutinesLeft(w *World) {
 	w.NoGoroutines()
 }
 
-// WakeUps compares the watch events of each release with the prediction.
 func WakeUps(w *World) {
 	if w.Subject.WakeUps == nil {
 		w.Skip(i18n.Text("Subject.WakeUps is nil: there is no prediction of the watch events to compare with"))
@@ -72,7 +72,7 @@ func WakeUps(w *World) {
 	if w.Subject.Permits {
 		advice = "with p permits watch only the p nodes just before yours"
 	}
-	for _, waiters := range []int{1, 12} { // with 12, a lock that wakes a fixed number shows it
+	for _, waiters := range []int{1, 12} { // with one, a lock that wakes all and one that wakes one look the same
 		locks, results, sessions := w.queue(waiters + 1)
 		holder := 0
 		done := map[int]bool{0: true} // the contenders that wait no longer

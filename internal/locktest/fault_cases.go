@@ -82,7 +82,7 @@ func (w *World) closedAtRequest(n int) bool {
 		lock = func() error { return l.ContextLock.Lock(ctx) }
 	}
 
-	var held *zkserver.Fault
+	var held *zkserver.Fault                     // nil: the client is closed only when the waiter sleeps
 	if w.Server != nil && !w.Subject.FindsNode { // a search may go on until there is an answer
 		held = w.Server.Hold(stage.NthRequest(s, n))
 	}
@@ -111,7 +111,6 @@ func (w *World) closedAtRequest(n int) bool {
 	return underWay()
 }
 
-// ExpiredHolder has the session of the holder end while a contender waits.
 func ExpiredHolder(w *World) {
 	holder, s := w.holder()
 	waiter, _, result := w.waiter()
@@ -260,11 +259,10 @@ func (w *World) spoilLock(c spoiledContender, sp spoiler, n int) (sent bool) {
 	result := w.BeginLock(waiter)
 	spoiled := w.HitOrSleeps(fault, s, "the request is spoiled, or the waiter waits")
 
+	// A Lock that is not spoiled yet waits, and may send the n-th request once it is woken.
 	waited := !spoiled || w.waitsAgain(result, s)
-	unlockHolder := func() { w.MustUnlock(holder, "the holder") }
 	if waited {
-		unlockHolder()
-		unlockHolder = func() {}
+		w.MustUnlock(holder, "the holder")
 	}
 	err := w.Result(result, i18n.Textf(
 		"Lock of %s, when its request %d %s, and it has tried again and waits, and the holder has let go,", c.name, n, sp.what))
@@ -273,7 +271,11 @@ func (w *World) spoilLock(c spoiledContender, sp spoiler, n int) (sent bool) {
 
 	if err != nil {
 		c.failed(failedCall{contender: waiter, session: s, request: n, how: how,
-			mustOutlive: spoiled && w.mustOutlive(sp, s, n), err: err, unlockHolder: unlockHolder})
+			mustOutlive: spoiled && w.mustOutlive(sp, s, n), err: err, unlockHolder: func() {
+				if !waited { // else the holder has let go already
+					w.MustUnlock(holder, "the holder")
+				}
+			}})
 		return true
 	}
 
@@ -298,14 +300,12 @@ func (w *World) spoilLock(c spoiledContender, sp spoiler, n int) (sent bool) {
 
 // A spoiler is one way in which one request of a contender goes wrong.
 type spoiler struct {
-	what           i18n.Text // goes wrong
-	fault          stage.MakeFault
-	onlyBreaks     bool // the connection breaks, and nothing else goes wrong
-	cleanUpIsLost  bool // the first delete after the request is lost, too, or its reply
-	serverIsAbsent bool // no server can be reached for a while
+	what          i18n.Text // goes wrong
+	fault         stage.MakeFault
+	onlyBreaks    bool // the connection breaks, and nothing else goes wrong
+	cleanUpIsLost bool // the first delete after the request is lost, too, or its reply
 }
 
-// spoilers are all that may go wrong with a request.
 func (w *World) spoilers() []spoiler {
 	fail := func(when func(zkserver.Request) bool) *zkserver.Fault {
 		return w.Server.Fail(jute.ErrRuntimeInconsistency, when)
@@ -325,9 +325,6 @@ func (w *World) spoilers() []spoiler {
 // spoil has the n-th request of a contender, from now on, meet the spoiler's fault. If the spoiler loses a delete of
 // the clean-up, too, that lasts until release is called.
 func (w *World) spoil(sp spoiler, s *Session, n int) (fault *zkserver.Fault, release func()) {
-	if sp.serverIsAbsent {
-		w.Unreachable(s)
-	}
 	fault = sp.fault(stage.NthRequest(s, n))
 	if !sp.cleanUpIsLost {
 		return fault, func() {}
@@ -339,7 +336,6 @@ func (w *World) spoil(sp spoiler, s *Session, n int) (fault *zkserver.Fault, rel
 	return fault, lose(stage.Sent(s, jute.OpDelete)).Release
 }
 
-// how says what went wrong with the n-th request of a contender.
 func (sp spoiler) how(s *Session, n int) i18n.Text {
 	return i18n.Textf("its request %d, %v, %s", n, stage.RequestKind(s, n), sp.what)
 }
@@ -482,7 +478,6 @@ func (w *World) failedCleanly(call failedCall) {
 	w.Renewed(s, "the client has a new session")
 }
 
-// namesTheLock fails if an error does not have the path.
 func (w *World) namesTheLock(err error) {
 	w.notErrNotLocked(err, "Lock returns ErrNotLocked, which is Unlock's error")
 	w.ErrorContains(err, w.Path, "the error does not name the lock: wrap it with the path (fmt.Errorf with %%w)")
@@ -493,9 +488,8 @@ func (w *World) namesTheLock(err error) {
 // code that it does not know: that one is recognized by its text.
 func (w *World) errorSaysWhy(err error) {
 	wrapsOne := slices.ContainsFunc(clientErrors, func(e error) bool { return errors.Is(err, e) })
-	w.True(wrapsOne || strings.Contains(err.Error(), "unknown error"),
-		"a request has failed, or a watch has ended with an event whose Err is set, and the error does not wrap the "+
-			"client's (fmt.Errorf with %%w): %v", err)
+	w.True(wrapsOne || strings.Contains(err.Error(), "unknown error"), "a request has failed, or a watch has ended with "+
+		"an event whose Err is set, and the error does not wrap the client's (fmt.Errorf with %%w): %v", err)
 	w.namesTheLock(err)
 }
 
@@ -503,27 +497,43 @@ var clientErrors = []error{zk.ErrConnectionClosed, zk.ErrNoServer, zk.ErrSession
 
 // UnlockAgain spoils each request of Unlock in turn. Unlock may try again, or return an error and be called again.
 func UnlockAgain(w *World) {
-	away := spoiler{what: "cannot be sent: no server can be reached for four seconds", fault: w.Server.LoseRequest, serverIsAbsent: true}
-	for _, sp := range append(w.spoilers(), away) {
+	for _, sp := range w.spoilers() {
 		if !sp.cleanUpIsLost { // Unlock has no clean-up
 			w.EachRequest(func(n int) bool { return w.unlockSpoiled(sp, n) })
 		}
 	}
+	w.unlockWithoutServer()
 	w.unlockIsToldOfTheEnd()
 	w.unlockWaitsForItsDelete()
 }
 
-// unlockSpoiled has the n-th request of an Unlock spoiled. It reports whether there may be a next request.
-func (w *World) unlockSpoiled(sp spoiler, n int) (more bool) {
+// unlockSpoiled has the n-th request of an Unlock spoiled, and reports whether Unlock has sent one.
+func (w *World) unlockSpoiled(sp spoiler, n int) (sent bool) {
 	l, s := w.holder()
 	fault, _ := w.spoil(sp, s, n)
 	err := w.UnlockErr(l, i18n.Same("Unlock"))
-	met := len(fault.Hit()) > 0 || sp.serverIsAbsent && err != nil // what is not sent meets no fault
+	sent = len(fault.Hit()) > 0
 	fault.Release()
-	how := i18n.Textf("request %d of Unlock %s", n, sp.what)
+	w.True(sent || err == nil, "Unlock fails, and nothing was wrong: %v", err)
+	w.letsGoDespite(l, s, err, i18n.Textf("request %d of Unlock %s", n, sp.what))
+	w.True(sent || n > 1, "Unlock sends no request")
+	return sent
+}
 
+// unlockWithoutServer has an Unlock when no server can be reached. Its first request that can be sent later is lost.
+func (w *World) unlockWithoutServer() {
+	l, s := w.holder()
+	w.Unreachable(s)
+	fault := w.Server.LoseRequest(stage.NthRequest(s, 1))
+	err := w.UnlockErr(l, i18n.Same("Unlock"))
+	fault.Release()
+	w.letsGoDespite(l, s, err, i18n.Textf("request %d of Unlock %s", 1,
+		i18n.Text("cannot be sent: no server can be reached for four seconds")))
+}
+
+// letsGoDespite fails unless a holder whose Unlock has returned err lets go. If err is not nil, Unlock is called again.
+func (w *World) letsGoDespite(l Lock, s *Session, err error, how i18n.Text) {
 	if err != nil {
-		w.True(met, "Unlock fails, and nothing was wrong: %v", err)
 		w.notErrNotLocked(err, i18n.Textf("%s, and Unlock returns ErrNotLocked, though the holder held the lock until "+
 			"then; a delete that finds no node, after one whose reply was lost, shows that the first has let go", how))
 		w.errorSaysWhy(err)
@@ -535,13 +545,9 @@ func (w *World) unlockSpoiled(sp spoiler, n int) (more bool) {
 			w.NoError(err, "%s, and Unlock, called again, cannot delete the node: forget the node only once it has gone", how)
 		}
 	}
-
 	w.WaitUntil(func() bool { return len(w.Nodes()) == 0 },
 		"%s, Unlock has returned no error, and the node stays: the caller goes on as if the lock were free", how)
 	w.NotLocked(l, "Unlock of a lock that has been let go")
-	more = met && !sp.serverIsAbsent
-	w.True(more || sp.serverIsAbsent || n > 1, "Unlock sends no request")
-	return more
 }
 
 // unlockIsToldOfTheEnd answers the request of an Unlock with the error that the session has ended.

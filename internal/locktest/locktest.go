@@ -64,7 +64,7 @@ type Subject struct {
 	Queue bool
 	// Prefix is what the names of the contenders' nodes must begin with; "": any name will do.
 	Prefix string
-	// Permits means that the lock is a semaphore of one permit: a message advises nothing that is wrong with several.
+	// Permits means that the lock is a semaphore with one permit: no message advises what is wrong with several permits.
 	Permits bool
 	// Requeues means that Lock, TryLock and Unlock outlive what ends a connection or a session: they try again, and queue
 	// again if they must. A lock without Requeues may do so, or return an error.
@@ -99,7 +99,7 @@ type Subject struct {
 func Run(t *testing.T, s Suite) {
 	t.Helper()
 	p := s.Plan()
-	if j := p.Judge(t); j != nil {
+	if j := p.Judge(t); j != nil { // nil: this process is one of those that it starts, and has run its cases
 		for _, name := range p.Names {
 			j.Run(name)
 		}
@@ -132,7 +132,6 @@ type (
 // Names lists the cases of a suite, in the order in which they run. The suite's functions may be nil.
 func Names(s Suite) []string { return s.Plan().Names }
 
-// Groups returns the group of each case of a suite.
 func Groups(s Suite) map[string]Group { return s.Plan().Groups }
 
 // unsafe are parts of the messages that say that a lock is unsafe. A case of any group may find it.
@@ -152,7 +151,6 @@ func Unsafe(words string) bool {
 	return slices.ContainsFunc(unsafe, func(u string) bool { return strings.Contains(words, u) })
 }
 
-// Plan has the cases of the subject's Level.
 func (s Subject) Plan() Plan {
 	keep := func(c TestCase[*World]) bool {
 		ofThisKind := !(c.Is(queued) && !s.Queue) && !(c.Is(single) && s.Queue)
@@ -162,7 +160,8 @@ func (s Subject) Plan() Plan {
 		Needs(s.New != nil, "Subject.New is nil: it must make a contender")
 }
 
-// The traits of cases, for the tables of this package.
+// The traits of cases: basic, of the level Basic, too; queued and single, for locks with and without a queue; exact, on
+// the embedded server only; calm, with sessions that live for long; bare, the parents of the lock's node are missing.
 const (
 	basic, queued, single = stage.OfBasic, stage.Queued, stage.Single
 	exact, calm, bare     = stage.Exact, stage.Calm, stage.Bare

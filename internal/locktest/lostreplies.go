@@ -19,7 +19,6 @@ import (
 // It needs New, ErrNotLocked and Level. Subject, with FindsNode, has the cases for any contender.
 type LostReplySubject Subject
 
-// Plan has the cases of a lock whose reply to create is lost.
 func (s LostReplySubject) Plan() Plan {
 	contender := Subject(s)
 	contender.Queue, contender.FindsNode = true, true
@@ -27,6 +26,8 @@ func (s LostReplySubject) Plan() Plan {
 		Needs(s.New != nil, "LostReplySubject.New is nil: it must make a contender")
 }
 
+// In most cases create reaches the server and makes a node, and its reply is lost with the connection. The client
+// connects again, and Lock or TryLock must look for that node. In messages, what says what was lost.
 var lostReplyCases = []TestCase[*World]{
 	row("the reply to create is lost and Lock goes on with the node that is there", Faults, replyLost, basic),
 	row("the reply to create is lost and a waiter goes on with the node that is there", Faults, waitersReplyLost, basic),
@@ -41,20 +42,17 @@ var lostReplyCases = []TestCase[*World]{
 	row("the session ends before the search", Faults, sessionEndsBeforeSearch),
 }
 
-var searchForIt = i18n.Text(
-	"the node may be there although create has failed: " +
-		"give each node an id of its own, in its data, and after zk.ErrConnectionClosed look for the node that has it")
+var searchForIt = i18n.Text("the node may be there although create has failed: give each node an id of its own, in " +
+	"its data, and after zk.ErrConnectionClosed look for the node that has it")
 
 // locksDespite waits until a contender has the lock although something was lost, which what says.
 func (w *World) locksDespite(result <-chan error, what i18n.Text) {
 	w.NoError(w.Result(result, i18n.Textf("%s, and its Lock", what)), "%s, and Lock returns the error; %s", what, searchForIt)
 }
 
-// noSecondNode fails if there are more nodes than contenders.
 func (w *World) noSecondNode(contenders int, what i18n.Text) {
-	w.True(len(w.Nodes()) <= contenders,
-		"%s, and the contender has made a second node: the second waits for the first, which nothing deletes; %s", what,
-		searchForIt)
+	w.True(len(w.Nodes()) <= contenders, "%s, and the contender has made a second node: the second waits for the first, "+
+		"which nothing deletes; %s", what, searchForIt)
 }
 
 func replyLost(w *World) {
@@ -65,6 +63,7 @@ func replyLost(w *World) {
 	w.Hit(lost, "the contender sends a create")
 
 	made := w.Nodes()
+	// WaitOrSayWhy adds the argument for the last %s: why Lock goes on waiting.
 	w.WaitOrSayWhy(func() bool { return len(result) > 0 || len(w.Nodes()) > 1 || s.Tap.Armed() > 0 },
 		"%s, and Lock neither returns nor waits on a watch%s", what)
 
@@ -124,8 +123,8 @@ func waitersReplyLost(w *World) {
 // counted. If the id is in the name, as in 7-0000000001, half of the names begin with 70-. It returns their data.
 func (w *World) makeSimilarNodes(s *Session, own string) (data []string) {
 	node, _ := w.Server.Node(own)
-	data = []string{string(node.Data) + "0", "x"} // an id may be any text, of another length, too
-	likeOwn := strings.TrimRight(own[:len(own)-digits], "-") + "0-"
+	data = []string{string(node.Data) + "0", "x"}                   // an id may be any text, of another length, too
+	likeOwn := strings.TrimRight(own[:len(own)-digits], "-") + "0-" // /lock/7-0000000001 gives /lock/70-
 	for range 50 {
 		for _, text := range data {
 			for _, prefix := range []string{w.Path + "/lock-", likeOwn} {
@@ -256,11 +255,9 @@ func tryLocksReplyLost(w *World) {
 	w.unlockLast(l, "the holder")
 }
 
-// keepsItsNode fails if the node that create has made is not there any more.
 func (w *World) keepsItsNode(made []string, what i18n.Text) {
-	w.Has(w.Nodes(), made,
-		"%s, and Lock has made another node in place of the one that was there: it has lost its place in the queue to "+
-			"all that have come since", what)
+	w.Has(w.Nodes(), made, "%s, and Lock has made another node in place of the one that was there: it has lost its "+
+		"place in the queue to all that have come since", what)
 }
 
 // longOutage keeps the client from any server for most of the time that its session lives without it. The client's
@@ -361,12 +358,10 @@ func (w *World) searchesBeforeTheNextCreate(requests []jute.Op) {
 	}
 	search := requests[:create]
 	sync := slices.Index(search, jute.OpSync)
-	w.True(sync >= 0,
-		"create was lost, and another one is sent without a sync before: the server that the client is connected to now "+
-			"may not have the node of the first yet; call Sync, then Children, before you create again")
-	w.True(slices.Contains(search[sync:], jute.OpGetChildren2),
-		"create was lost, and another one is sent without a look at the children after the sync: call Sync, then "+
-			"Children, before you create again")
+	w.True(sync >= 0, "create was lost, and another one is sent without a sync before: the server that the client is "+
+		"connected to now may not have the node of the first yet; call Sync, then Children, before you create again")
+	w.True(slices.Contains(search[sync:], jute.OpGetChildren2), "create was lost, and another one is sent without a "+
+		"look at the children after the sync: call Sync, then Children, before you create again")
 }
 
 // anothersCopy puts a node of another session, with the same data, in the place of the one that a lost create has made.
@@ -394,21 +389,23 @@ func anothersCopy(w *World) {
 	w.unlockLast(l, "it, once the other session's node has gone,")
 }
 
-// sessionEndsBeforeSearch ends the session, and with it the node, before the client can look for the node. The first
-// time the search begins with a sync that fails because of that. The second time the create waits in the client for the
-// next session, where its reply is lost.
+// sessionEndsBeforeSearch ends the session, and with it the node, before the client can look for the node. The client
+// cannot connect again until then. First the reply to create is lost in the old session, and the search begins with a
+// sync that fails because of the end. The second time the connection breaks before create: create waits in the client
+// for the next session, where its reply is lost.
 func sessionEndsBeforeSearch(w *World) {
+	createsNode := func(r zkserver.Request) bool { return stage.CreatesNode(r.Op) }
 	for _, createWaits := range []bool{false, true} {
 		s := w.Ordinary()
 		l, _ := w.Contender(s)
-		back := w.Server.Hold(stage.Sent(s, jute.OpConnect))
+		back := w.Server.Hold(stage.Sent(s, jute.OpConnect)) // the client connects again only after back.Release
 		if createWaits {
 			require.True(w, w.Server.Cut(s.ID))
 			w.Hit(back, "the client connects again")
 		} else {
 			w.Server.Fail(jute.ErrSessionExpired, func(r zkserver.Request) bool { return r.Op == jute.OpSync })
 		}
-		w.Server.LoseReply(func(r zkserver.Request) bool { return stage.CreatesNode(r.Op) })
+		w.Server.LoseReply(createsNode) // in this session or, if create waits, in the next one
 		result := w.BeginLock(l)
 		time.Sleep(time.Second) // until create is sent, or waits
 		w.Server.Expire(s.ID)
@@ -419,15 +416,14 @@ func sessionEndsBeforeSearch(w *World) {
 			w.errorSaysWhy(err)
 			w.NotLocked(l, "Unlock after a Lock that failed")
 		} else {
-			w.Len(w.Nodes(), 1,
-				"the session has ended after the reply to create was lost, its node has gone with it, and Lock returns without "+
-					"another, so that the next contender gets in: two holders")
+			w.Len(w.Nodes(), 1, "the session has ended after the reply to create was lost, its node has gone with it, and "+
+				"Lock returns without another, so that the next contender gets in: two holders")
 			w.MustUnlock(l, "the contender, in its new session,")
 		}
 		time.Sleep(stage.Patience) // by then the client has a new session
 		w.NothingLeft()
 
-		w.Server.LoseReply(func(r zkserver.Request) bool { return stage.CreatesNode(r.Op) })
+		w.Server.LoseReply(createsNode)
 		const again = "the contender's session has ended, and in the next one the reply to create was lost"
 		w.locksDespite(w.BeginLock(l), again)
 		w.unlockLast(l, it)

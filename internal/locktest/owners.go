@@ -108,7 +108,6 @@ func (w *owners) tryLockReturns(l Lock, name i18n.Text) bool {
 	return ok
 }
 
-// unlockIsRefused fails if Unlock returns anything but ErrNotOwner.
 func (w *owners) unlockIsRefused(l Lock, name i18n.Text) {
 	err := w.UnlockErr(l, i18n.Textf("Unlock by %s", name))
 	w.HasError(err, "Unlock by %s returns no error, though it does not hold the lock: return ErrNotOwner", name)

@@ -15,7 +15,10 @@ import (
 	"example.com/zklock/internal/locktest/stage"
 )
 
-// The cases about owners. The table ownersCases, in owners.go, has the sentence that each of them asks of a lock.
+// The cases about owners. The table ownersCases, in owners.go, has the sentence that each of them asks of a lock. In a
+// case, mutex makes one Mutex in one session, and open makes its owners. A stranger has another Mutex and session. The
+// subject's fields: Shared, one node for all owners of a Mutex; Requeues, a Lock that fails or loses its session queues
+// again; Holds, how many times an owner has locked.
 
 func lockAgain(w *owners) {
 	open, s := w.mutex()
@@ -280,7 +283,8 @@ func lockFailsForOne(w *owners) {
 	w.NothingLeft()
 }
 
-// lockDuringUnlock calls Lock or TryLock while the answer to the last Unlock is an error, late or lost.
+// lockDuringUnlock calls Lock or TryLock while the answer to the delete of the last Unlock is late. The answer is an
+// error, or it is none, or the connection breaks before it.
 func lockDuringUnlock(w *owners) {
 	open, s := w.mutex()
 	owner := open("owner")
@@ -293,7 +297,7 @@ func lockDuringUnlock(w *owners) {
 		{call: lock, fails: true}, {call: lock}, {call: owner.TryLock}, {call: lock, cut: true},
 	} {
 		w.MustLock(owner, "the owner")
-		nodes := w.Nodes()
+		before := w.Nodes()
 		held := w.Server.HoldReply(stage.Sent(s, jute.OpExists))
 		go s.Exists("/") // each answer waits for the one before, so all are late until this one comes
 		synctest.Wait()
@@ -313,30 +317,38 @@ func lockDuringUnlock(w *owners) {
 			require.True(w, w.Server.Cut(s.ID))
 		}
 		held.Release()
-		failed := w.Result(unlocked, "the last Unlock") != nil
+		unlockFailed := w.Result(unlocked, "the last Unlock") != nil
 		w.Rest()
-		if failed && len(result) == 0 { // it waits for another Unlock
+		if unlockFailed && len(result) == 0 { // Lock waits for another Unlock
 			w.UnlockErr(owner, "Unlock, called again,")
 		}
 
 		err := w.Result(result, "Lock of an owner during its last Unlock")
-		if !ok || failed && err != nil {
+		switch {
+		case !ok: // TryLock does not wait
 			w.UnlockErr(owner, "Unlock, called again,")
-			continue // TryLock does not wait, and an Unlock that has failed must be called again
+		case unlockFailed && err != nil: // the owner must call Unlock again before it locks
+			w.UnlockErr(owner, "Unlock, called again,")
+		default:
+			w.NoError(err, "Lock of an owner during its last Unlock fails")
+			w.lockedDuringUnlock(owner, unlockFailed, before)
 		}
-
-		w.NoError(err, "Lock of an owner during its last Unlock fails")
-		now := w.Nodes()
-		w.NotEmpty(now, "an owner that locks during its last Unlock holds the lock without a node, so that the next "+
-			"contender gets in: two holders")
-		w.Len(now, 1, "an owner that locks during its last Unlock leaves a node behind")
-		w.True(failed || !slices.Equal(nodes, now), "the node must be a new one")
-		w.MustUnlock(owner, "the owner, once more,")
-		if failed {
-			w.UnlockErr(owner, "Unlock, called again,") // which may have been counted, or not
-		}
-		w.NothingLeft()
 	}
+}
+
+// lockedDuringUnlock fails unless an owner that has locked during its last Unlock has one node. If the Unlock has not
+// failed, that must be another one than before.
+func (w *owners) lockedDuringUnlock(owner Lock, unlockFailed bool, before []string) {
+	now := w.Nodes()
+	w.NotEmpty(now, "an owner that locks during its last Unlock holds the lock without a node, so that the next "+
+		"contender gets in: two holders")
+	w.Len(now, 1, "an owner that locks during its last Unlock leaves a node behind")
+	w.True(unlockFailed || !slices.Equal(before, now), "the node must be a new one")
+	w.MustUnlock(owner, "the owner, once more,")
+	if unlockFailed {
+		w.UnlockErr(owner, "Unlock, called again,") // the first one may have been counted, or not
+	}
+	w.NothingLeft()
 }
 
 func tryLockOwners(w *owners) {
@@ -415,8 +427,8 @@ func unlockTooMany(w *owners) {
 	w.NoNodes("an Unlock too many is still in the count: the node stays after the next Unlock")
 }
 
-// lockFails spoils each request of an owner's Lock in turn, while a stranger holds the lock. Article C's
-// lock sets its count and its owner before it asks for the lock: if that fails, both stay set.
+// lockFails has each request of a Lock go wrong in turn, while a stranger holds the lock; spoilEach has a new owner for
+// each. Article C's lock sets its count and its owner before it asks for the lock: if that fails, both stay set.
 func lockFails(w *owners) {
 	owner := w.spoiledOwner()
 	owner.got = func(owner Lock) { w.holdsTimes(1, owner, "after a Lock") }
@@ -522,7 +534,7 @@ func expiredOwner(w *owners) {
 	w.tryLockIsRefused(another, "another owner of its Mutex")
 
 	s.ID = s.SessionID() // that of its new session, for Sent
-	if w.Server != nil {
+	if w.Server != nil { // a real server cannot be told to lose a reply
 		w.Server.LoseReply(stage.Sent(s, jute.OpDelete))
 	}
 	if err := w.UnlockErr(owner, i18n.Same("Unlock")); err != nil {
@@ -531,7 +543,6 @@ func expiredOwner(w *owners) {
 	w.NothingLeft()
 }
 
-// otherMutex has an owner that holds one lock ask for another one.
 func otherMutex(w *owners) {
 	if w.subject.Other == nil {
 		w.Skip(i18n.Text("OwnersSubject.Other is nil: no owner uses two locks"))

@@ -328,7 +328,6 @@ func (w *World) queueGoes(admin *Session) {
 		"the queue has gone with a contender's node, and it takes the lock without a node: two holders")
 }
 
-// ReleaseWhileCutOff has the holder release while a waiter's client has no connection.
 func ReleaseWhileCutOff(w *World) {
 	holder, _ := w.holder()
 	waiter, s, result := w.waiter()

@@ -116,7 +116,6 @@ func (w *leaseWorld) holder(in ...*stage.Session) (Lease, *stage.Session) {
 	return w.mustGet(w.beginLock(l), "the holder"), s
 }
 
-// waiter begins a Lock that waits.
 func (w *leaseWorld) waiter(name string) (*attempt, *stage.Session) {
 	l, s := w.open()
 	a := w.beginLock(l)
@@ -143,7 +142,6 @@ func (w *leaseWorld) releaseLast(l Lease, name string) {
 // bounded returns a ctx for a call that must return.
 func bounded(w *leaseWorld) context.Context { return w.endsIn(stage.Patience) }
 
-// endsIn returns a ctx whose deadline is in this time.
 func (w *leaseWorld) endsIn(d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	w.Cleanup(cancel)

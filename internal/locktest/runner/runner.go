@@ -370,7 +370,6 @@ func (w *worker) decide(v *Verdict, last report) {
 
 var raced = i18n.Text("data race: two goroutines use one variable at once; see what the race detector has printed")
 
-// close ends the process, if it has not ended yet.
 func (w *worker) close() {
 	if w.ended {
 		return

@@ -107,7 +107,6 @@ var openOnce = sync.OnceValues(func() (*ensemble.Ensemble, error) {
 	return ensemble.Open(context.Background(), os.Getenv("ZK"))
 })
 
-// Real returns the ZooKeeper that ZK names, nil if that is the embedded one.
 func Real(t require.TestingT) *ensemble.Ensemble {
 	if !testenv.Elsewhere() {
 		return nil
@@ -569,7 +568,6 @@ func Creates(s *Session) func(zkserver.Request) bool {
 	}
 }
 
-// RequestsOf lists the requests of the locks of some sessions.
 func RequestsOf(sessions ...*Session) (ops []jute.Op) {
 	for _, s := range sessions {
 		ops = append(ops, s.Tap.Log()...)
