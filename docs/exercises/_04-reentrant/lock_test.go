@@ -28,7 +28,7 @@ func TestLock(t *testing.T) {
 		ErrNotLocked: ErrNotOwner,
 		Queue:        true,
 		WakeUps:      func(waiting int) int { return 1 }, // a release wakes one waiter
-		Requests:     func(n int) int { return 5*n - 2 }, // 3 of the first contender, and 5 of each that waits
+		Requests:     func(n int) int { return 5*n - 2 }, // each locks once: 3 of the first, 5 of each that waits
 	})
 }
 
@@ -38,6 +38,7 @@ func TestOwners(t *testing.T) {
 			m := New(conn, path)
 			return func(name string) locktest.Lock { return &ownedMutex{m, NewOwner(name)} }
 		},
+		// Nobody is a Mutex that is called without an owner. Other is an owner's second Mutex, at another path.
 		Nobody: func(conn *zk.Conn, path string) locktest.Lock { return &ownedMutex{New(conn, path), nil} },
 		Other: func(l locktest.Lock, conn *zk.Conn, path string) locktest.Lock {
 			return &ownedMutex{New(conn, path), l.(*ownedMutex).owner}
@@ -47,6 +48,7 @@ func TestOwners(t *testing.T) {
 	})
 }
 
+// TestSchedules plays the schedules of step 4, whose folder is named, with an owner for each contender.
 func TestSchedules(t *testing.T) {
 	locktest.Run(t, suites.ScheduleSubject{Folder: "04-reentrant", Open: locks.Owned(New, NewOwner), NotLocked: ErrNotOwner})
 }

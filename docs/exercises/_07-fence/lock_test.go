@@ -17,6 +17,8 @@ func TestFence(t *testing.T) {
 	})
 }
 
+// TestSchedules plays the schedules of exercise 7, in which a register takes the place of a lock: Lock writes with a
+// token of the contender's own, and Unlock reads. A stale token counts as not locked.
 func TestSchedules(t *testing.T) {
 	locktest.Run(t, suites.ScheduleSubject{Folder: "07-fence", Open: locks.Registers(New, ErrStale), NotLocked: ErrStale})
 }

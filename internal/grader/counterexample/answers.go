@@ -14,7 +14,6 @@ import (
 	"example.com/zklock/internal/lab/locks"
 )
 
-// File is the file with the answers.
 const File = "answers.txt"
 
 const (
@@ -60,7 +59,6 @@ func shortened(text string) string {
 var labKeys = []string{"lock", "n", "shared", "latency", "seed", "do", "vs", "mode", "kinds", "faults", "packets",
 	"choices", "t", "lang", "speed", "play", "panel"}
 
-// openCommand opens the listing of a task in the lab.
 func openCommand(task locks.Task) string { return "go run ./cmd/lab -open -scene " + task.Lock.Name }
 
 // parse reads the link that is the answer to a task. Its errors say what the student is to do.

@@ -25,7 +25,6 @@ var ourChoices = []int{1: 2, 2: 6, 3: 9, 4: 7, 5: 8, 6: 10}
 // basicTasks is how many of the tasks are basic: the first ones.
 const basicTasks = 3
 
-// harms are the goals of the tasks.
 var harms = map[player.Kind]i18n.Text{
 	player.Hang:          "a contender waits forever",
 	player.WatchLeft:     "a watch is left behind",

@@ -115,7 +115,6 @@ type election struct {
 	timeout time.Duration // of the sessions of candidates
 }
 
-// A campaign is one call of Lead.
 type campaign struct {
 	candidate Candidate
 	s         *locktest.Session
@@ -180,7 +179,6 @@ func (w *election) mustWait(c *campaign, why i18n.Text) {
 	w.mustNotLead(c, why)
 }
 
-// mustNotLead fails if a candidate leads, or its Lead has returned.
 func (w *election) mustNotLead(c *campaign, why i18n.Text) {
 	w.False(bubble.IsClosed(c.began), "%s leads, and must not: %s: two leaders", c.name, why)
 	if len(c.result) > 0 {
@@ -202,14 +200,12 @@ func (w *election) leader() *campaign {
 	return c
 }
 
-// leaderAndNext returns a candidate that leads, and one that waits.
 func (w *election) leaderAndNext() (leader, next *campaign) {
 	leader, next = w.leader(), w.newCampaign("the next candidate")
 	w.mustWait(next, "another candidate leads")
 	return leader, next
 }
 
-// ctxMustEnd waits until a leader's ctx has ended.
 func (w *election) ctxMustEnd(c *campaign, within time.Duration, what i18n.Text) {
 	select {
 	case <-c.ctx.Done():
@@ -388,7 +384,6 @@ func leaderCutOff(w *election) {
 	w.NothingLeft()
 }
 
-// lastResigns has the last candidate resign, and waits until nothing is left of the election.
 func (w *election) lastResigns(c *campaign) {
 	w.resigns(c)
 	w.Eventually("the queue is empty", func() bool { return len(w.Nodes()) == 0 })
@@ -437,7 +432,6 @@ func (w *election) lateAnswer(n int, late time.Duration) {
 	w.lastResigns(next)
 }
 
-// longestTerm has a leader that leads for a day.
 func longestTerm(w *election) {
 	w.Subject.New = w.subject.lockOf(stage.CalmTimeout)
 	locktest.LongHold(w.World)

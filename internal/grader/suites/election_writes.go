@@ -20,19 +20,16 @@ const record = "/locktest/record"
 
 var refusedButWritten = i18n.Text("a write that was refused has changed the data: an old token has written")
 
-// recordMustBe fails unless the record has this data.
 func (w *election) recordMustBe(want string, message i18n.Text) {
 	data, _, err := w.Session().Get(record)
 	require.NoError(w, err)
 	w.Equal(want, string(data), "%s", message)
 }
 
-// write calls Write, which must return.
 func (w *election) write(c Candidate, term int64, data string) error {
 	return w.Result(w.Aside("Write", func() error { return c.Write(term, record, []byte(data)) }), i18n.Same("Write"))
 }
 
-// mustBeRefused fails unless err is ErrStale, the error of a write.
 func (w *election) mustBeRefused(err error, what i18n.Text) {
 	w.HasError(err, "%s writes, and Write returns no error: an old token has written, and the next leader's data may "+
 		"be overwritten", what)

@@ -34,7 +34,8 @@ type FenceSubject struct {
 }
 
 func (s FenceSubject) Plan() locktest.Plan {
-	return stage.NewPlan(stage.WithoutParents(fenceCases), stage.Of[*fences](s.Level), false, false,
+	const queue, strict = false, false // the path is no queue's parent, and a goroutine may be left
+	return stage.NewPlan(stage.WithoutParents(fenceCases), stage.Of[*fences](s.Level), queue, strict,
 		func(w *stage.Stage) *fences {
 			at := strings.TrimSuffix(w.Path, "/a/lock") + "/b/register"
 			return &fences{Stage: w, subject: s, at: at, first: at}
@@ -42,6 +43,7 @@ func (s FenceSubject) Plan() locktest.Plan {
 		Needs(s.New != nil && s.ErrStale != nil, "FenceSubject needs New and ErrStale")
 }
 
+// A row has a name, a group, the function and the traits (suites.go). One without the trait basic is of the level Full.
 var fenceCases = []locktest.TestCase[*fences]{
 	row("what was written is read", liveness, writtenIsRead, basic),
 	row("a lower token is refused and changes nothing", safety, lowerIsRefused, basic),
@@ -61,6 +63,8 @@ var fenceCases = []locktest.TestCase[*fences]{
 	row("a path that is not one is an error, or works", faults, fenceBadPaths),
 }
 
+// In a case, r is the register as one process of the resource has it, and other as another process does: both use the
+// node at w.at, each in a session of its own. Token 33 is an old holder's, and 34 the next holder's.
 type fences struct {
 	*stage.Stage
 	subject FenceSubject
@@ -81,7 +85,6 @@ func (w *fences) openStore() (Register, *locktest.Session) {
 	return w.subject.New(s.Conn, w.at), s
 }
 
-// write calls Write, which must return.
 func (w *fences) write(r Register, token int64, value string) error {
 	return w.Result(w.Aside("Write", func() error { return r.Write(token, []byte(value)) }),
 		i18n.Textf("Write with token %d", token))
@@ -94,7 +97,6 @@ func (w *fences) mustPass(r Register, token int64, value string, what i18n.Text)
 	w.NoError(err, "Write with token %d fails: %s", token, what)
 }
 
-// mustBeRefused fails if a write returns another error than ErrStale, or none.
 func (w *fences) mustBeRefused(r Register, token int64, value string, what i18n.Text) {
 	w.isRefusal(w.write(r, token, value), token, what)
 }
@@ -105,7 +107,6 @@ func (w *fences) isRefusal(err error, token int64, what i18n.Text) {
 	w.ErrorIs(err, w.subject.ErrStale, "Write with token %d returns another error than ErrStale: %s", token, what)
 }
 
-// mustHave fails if the register has another value or token.
 func (w *fences) mustHave(r Register, token int64, value string, what i18n.Text) {
 	var gotToken int64
 	var got []byte
@@ -261,7 +262,11 @@ func (w *fences) inBetween(token int64, m meanwhile, then func(other Register, w
 	}
 }
 
-// heldWrite holds back the n-th request of a Write. It returns false if the Write sends fewer.
+// heldWrite holds back the n-th request of a Write:
+//
+//  1. The slow Write sends its n-th request. If it sends fewer, heldWrite returns false.
+//  2. While that request is held back, the node is deleted if m says so; otherwise the other process writes.
+//  3. The request is carried out. If m has a delete and a write, the other process writes before the next request.
 func (w *fences) heldWrite(n int, exists bool, token int64, m meanwhile,
 	then func(other Register, what i18n.Text, err error)) (sent bool) {
 	w.useAnotherPath()
@@ -280,19 +285,24 @@ func (w *fences) heldWrite(n int, exists bool, token int64, m meanwhile,
 	}
 
 	did := i18n.Textf("another process of the store has stored a value with token %d", m.writes)
-	if !m.deletes {
+	if m.deletes {
+		// A delete is done only while the slow value is not stored yet: the value would go with the node.
+		if seen, _, _ := other.Read(); seen < token {
+			did = "somebody has deleted the node"
+			otherSession.Delete(w.at, -1)
+		}
+	} else {
 		w.mustPass(other, m.writes, ofQuick, "a higher token than the last")
-	} else if seen, _, _ := other.Read(); seen < token { // the slow value is not stored yet: it would go with the node
-		did = "somebody has deleted the node"
-		otherSession.Delete(w.at, -1)
 	}
 
-	next := w.Server.Hold(stage.NthRequest(s, 1)) // the one after the n-th
 	op := stage.RequestKind(s, n)
+	next := w.Server.Hold(stage.NthRequest(s, 1)) // counts from now on: the one after the n-th
 	held.Release()
-	if m.deletes && m.writes > 0 && w.HitOrReturns(next, result) && w.write(other, m.writes, ofQuick) == nil {
-		did = i18n.Textf("somebody has deleted the node, and before the next request another process of the store has stored "+
-			"a value with token %d", m.writes)
+	if m.deletes && m.writes > 0 && w.HitOrReturns(next, result) {
+		if err := w.write(other, m.writes, ofQuick); err == nil {
+			did = i18n.Textf("somebody has deleted the node, and before the next request another process of the store has "+
+				"stored a value with token %d", m.writes)
+		}
 	}
 	next.Release()
 
@@ -398,10 +408,10 @@ func anyBytes(w *fences) {
 
 // spoiledWrite has the connection and the session of a Write break, and then loses each request and each reply.
 func spoiledWrite(w *fences) {
-	mute := func(s *locktest.Session) { // no read is answered for a while
+	readsAreLost := func(s *locktest.Session) {
 		time.AfterFunc(20*time.Second, w.CutOff(w.Server.LoseRequest, s, jute.OpGetData))
 	}
-	for _, trouble := range []func(*locktest.Session){w.Unreachable, w.SaysExpired, mute} {
+	for _, trouble := range []func(*locktest.Session){w.Unreachable, w.SaysExpired, readsAreLost} {
 		w.troubledStores(trouble)
 	}
 	w.storedThenStale()
@@ -419,11 +429,14 @@ func (w *fences) troubledStores(trouble func(*locktest.Session)) {
 	reader, readerSession := w.openStore()
 	w.mustPass(reader, 33, "before", "it is the first")
 	w.mustHave(reader, 33, "before", "the value was written")
+
+	// The Read in trouble may fail, but it must not find that nothing was ever written.
 	trouble(readerSession)
 	token, _, err := reader.Read()
 	w.True(err != nil || token == 33, "no server can be reached, or the session of the store ends, and Read returns "+
 		"token %d and no error: that says that nothing has been written", token)
 
+	// The Write in trouble may fail, but not as stale. The holder can try again.
 	trouble(writerSession)
 	err = w.write(writer, 33, "after")
 	w.NotErrorIs(err, w.subject.ErrStale, "no server can be reached, or the session of the store ends, and "+
@@ -435,16 +448,18 @@ func (w *fences) troubledStores(trouble func(*locktest.Session)) {
 	time.Sleep(2 * time.Minute) // by then the clients are connected again
 	w.mustPass(writer, 33, "again", "the holder tries again")
 
-	held := w.Server.Hold(stage.NthRequest(readerSession, 2)) // a Read of one request is not held
+	// The node goes between two requests of a Read. If Read sends one request only, nothing is held back.
+	held := w.Server.Hold(stage.NthRequest(readerSession, 2))
 	time.AfterFunc(time.Second, func() { thirdSession.Delete(w.at, -1); held.Release() })
 	_, _, err = reader.Read()
 	time.Sleep(2 * time.Second) // by then the node is deleted, whatever the Read has sent
 	w.NoError(err, "somebody has deleted the node between two requests of Read, and Read fails: "+
 		"a node that is not there counts as never written")
 
+	// A third store makes the node again, whose versions begin at 0 again: the others may remember them of the old node.
 	const what i18n.Text = "the client has been cut off, or has a new session, " +
 		"then somebody has deleted the node, and another process of the store has written"
-	for token := int64(41); token < 45; token++ { // in the new node, each version is one that the two may remember
+	for token := int64(41); token < 45; token++ {
 		w.mustPass(third, token, "of the third", what)
 		for _, store := range []Register{writer, reader} {
 			w.mustHave(store, token, "of the third", what)

@@ -172,25 +172,21 @@ func (w *readWrite) reader(name i18n.Text, in ...*locktest.Session) *participant
 
 func (w *readWrite) writer(name i18n.Text) *participant { return w.newParticipant(false, name) }
 
-// mustLockAtOnce has a contender lock. It fails if the contender has to wait.
 func (w *readWrite) mustLockAtOnce(p *participant, where i18n.Text) {
 	p.result = w.BeginLock(p)
 	w.mustGetIn(p, where)
 }
 
-// mustGetIn waits until a contender whose turn has come holds the lock.
 func (w *readWrite) mustGetIn(p *participant, where i18n.Text) {
 	w.Eventually(i18n.Textf("%s gets in %s", p.name, where), func() bool { return len(p.result) > 0 })
 	w.NoError(<-p.result, "the lock of %s, %s, fails", p.name, where)
 }
 
-// mustLockAndWait has a contender lock. It fails if the contender does not wait.
 func (w *readWrite) mustLockAndWait(p *participant, why i18n.Text) {
 	p.result = w.BeginLock(p)
 	w.mustStillWait(p, why)
 }
 
-// mustStillWait fails if a contender that must wait holds the lock, or does not sleep.
 func (w *readWrite) mustStillWait(p *participant, why i18n.Text) {
 	w.Sleeps(p.s, p.name, func() bool { return len(p.result) > 0 })
 	if len(p.result) > 0 {
@@ -366,7 +362,6 @@ func readWriteRequests(w *readWrite) {
 	}
 }
 
-// recipesNodes has another program's contenders in the queue.
 func recipesNodes(w *readWrite) {
 	admin := w.Session()
 	create := func(prefix string) string {

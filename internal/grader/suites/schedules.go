@@ -32,7 +32,6 @@ type ScheduleSubject struct {
 	NotLocked error
 }
 
-// Plan has a case for each world.
 func (s ScheduleSubject) Plan() locktest.Plan {
 	e, err := locks.FindExercise(s.Folder)
 	if err != nil {
@@ -204,7 +203,6 @@ func (l *caseList) addContexts() {
 		oneOf(l.contenders, once, player.EndAfterLook, player.EndAfterLook2), l.usual)
 }
 
-// addShared adds the worlds of contenders that share a session.
 func (l *caseList) addShared() {
 	few, some := explore.Search{Seed: 1, Limit: 200}, explore.Search{Seed: 1, Limit: 600}
 	w := oneOf(l.contenders, once)

@@ -3,7 +3,6 @@ package suites
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"testing/synctest"
 
@@ -13,6 +12,7 @@ import (
 	"example.com/zklock/internal/lab/locks"
 	"example.com/zklock/internal/locktest"
 	"example.com/zklock/internal/locktest/stage"
+	"example.com/zklock/zkserver"
 )
 
 // A Semaphore is one contender for one of several places, used by one goroutine at a time.
@@ -71,6 +71,7 @@ func (s semaphoreLock) Lock() error            { return s.Acquire() }
 func (s semaphoreLock) TryLock() (bool, error) { return s.TryAcquire() }
 func (s semaphoreLock) Unlock() error          { return s.Release() }
 
+// A row has a name, a group, the function and the traits (suites.go). One without the trait basic is of the level Full.
 var semaphoreCases = []locktest.TestCase[*semaphoreWorld]{
 	row("as many as there are permits get in, also if there are many", liveness, manyPermits, basic),
 	row("whichever of those inside goes, the first waiter gets in", liveness, withPermits(3, whicheverGoes), basic),
@@ -95,17 +96,17 @@ type semaphoreWorld struct {
 
 // An acquirer is a contender that has called Acquire.
 type acquirer struct {
-	lock   locktest.Lock
-	s      *locktest.Session
-	result <-chan error // of Acquire
+	lock     locktest.Lock
+	s        *locktest.Session
+	result   <-chan error // of Acquire
+	released bool
 }
 
-// beginAcquire calls Acquire in a goroutine of its own.
-func (w *semaphoreWorld) beginAcquire(l locktest.Lock, s *locktest.Session) acquirer {
-	return acquirer{lock: l, s: s, result: w.BeginLock(l)}
+func (w *semaphoreWorld) beginAcquire(l locktest.Lock, s *locktest.Session) *acquirer {
+	return &acquirer{lock: l, s: s, result: w.BeginLock(l)}
 }
 
-func sessionsOf(acquirers []acquirer) (sessions []*locktest.Session) {
+func sessionsOf(acquirers []*acquirer) (sessions []*locktest.Session) {
 	for _, a := range acquirers {
 		sessions = append(sessions, a.s)
 	}
@@ -115,7 +116,7 @@ func sessionsOf(acquirers []acquirer) (sessions []*locktest.Session) {
 const allButOne = -1 // for fill: one place stays free
 
 // fill has contenders arrive one by one: they take all places, and then this number of them wait.
-func (w *semaphoreWorld) fill(waiting int) (all []acquirer) {
+func (w *semaphoreWorld) fill(waiting int) (all []*acquirer) {
 	for i := range w.permits + waiting {
 		a := w.beginAcquire(w.Contender())
 		if i < w.permits {
@@ -129,20 +130,20 @@ func (w *semaphoreWorld) fill(waiting int) (all []acquirer) {
 }
 
 // mustEnterNext waits until a waiter is inside whose turn has come.
-func (w *semaphoreWorld) mustEnterNext(a acquirer, name i18n.Text) {
+func (w *semaphoreWorld) mustEnterNext(a *acquirer, name i18n.Text) {
 	w.mustEnter(a, name, "a waiter may get in when any of the nodes before it goes, "+
 		"not only the one just before it or the first: think which ones it must watch")
 }
 
 // mustEnter waits until a contender is inside. Advice is for a lock whose contender waits.
-func (w *semaphoreWorld) mustEnter(a acquirer, name, advice i18n.Text) {
+func (w *semaphoreWorld) mustEnter(a *acquirer, name, advice i18n.Text) {
 	w.WaitOrSayWhy(func() bool { return len(a.result) > 0 },
 		"%s must get in, and waits, though fewer than %d contenders are before it: %s%s", name, w.permits, advice)
 	w.NoError(<-a.result, "%s: Acquire fails", name)
 }
 
 // mustStayOut fails if a contender is inside, or does not sleep on a watch.
-func (w *semaphoreWorld) mustStayOut(a acquirer, name i18n.Text) {
+func (w *semaphoreWorld) mustStayOut(a *acquirer, name i18n.Text) {
 	w.Sleeps(a.s, name, func() bool { return len(a.result) > 0 })
 	if len(a.result) > 0 {
 		w.NoError(<-a.result, "%s must wait, and Acquire fails", name)
@@ -150,24 +151,17 @@ func (w *semaphoreWorld) mustStayOut(a acquirer, name i18n.Text) {
 	}
 }
 
-func (w *semaphoreWorld) release(a acquirer, name i18n.Text) {
+func (w *semaphoreWorld) release(a *acquirer, name i18n.Text) {
+	a.released = true
 	w.NoError(w.Result(w.Aside("Release", a.lock.Unlock), i18n.Textf("Release of %s", name)), "Release of %s fails", name)
 }
 
-// without returns all acquirers but those with these indexes.
-func without(all []acquirer, gone ...int) (rest []acquirer) {
-	for i, a := range all {
-		if !slices.Contains(gone, i) {
-			rest = append(rest, a)
+// empty has all release that have not released yet: they are inside by now.
+func (w *semaphoreWorld) empty(all []*acquirer) {
+	for _, a := range all {
+		if !a.released {
+			w.release(a, "a contender that is inside")
 		}
-	}
-	return rest
-}
-
-// empty has all that are inside release.
-func (w *semaphoreWorld) empty(inside []acquirer) {
-	for _, a := range inside {
-		w.release(a, "a contender that is inside")
 	}
 	w.NothingLeft()
 }
@@ -198,17 +192,18 @@ func (w *semaphoreWorld) waitersGetIn() {
 	w.mustEnterNext(second, i18n.Textf("with %d permits, the second waiter, after two releases,", permits))
 
 	name := i18n.Textf("with %d permits, the second waiter, once more,", permits)
-	if permits == 3 {
+	if permits == 3 { // in one of the runs, its session ends before it comes again
 		w.Expire(second.s)
 		w.Renewed(second.s, "its client has a new session")
 	}
 	w.UnlockErr(second.lock, name)
 	w.MustLock(all[0].lock, "one that has gone, once more,")
+	all[0].released = false
 	again := w.beginAcquire(second.lock, second.s)
 	w.mustStayOut(again, name)
 	w.release(all[permits-1], "one that has been inside all the time")
 	w.mustEnterNext(again, name)
-	w.empty(without(all, permits/2, permits-1))
+	w.empty(all)
 }
 
 // hugePermits has contenders take a place with Acquire and with TryAcquire: nearly all places are
@@ -246,7 +241,7 @@ func whicheverGoes(w *semaphoreWorld) {
 			w.release(all[second], "one that is inside")
 			w.mustEnterNext(secondWaiter, i18n.Textf("%s has gone, and then %s, which was inside as well: the second waiter",
 				stage.Contender(first), stage.Contender(second)))
-			w.empty(without(all, first, second))
+			w.empty(all)
 		}
 	}
 }
@@ -255,46 +250,49 @@ func whicheverGoes(w *semaphoreWorld) {
 func releaseBeforePlaceWatch(w *semaphoreWorld) {
 	for first := range w.permits {
 		for _, hold := range []stage.MakeFault{w.Server.Hold, w.Server.HoldReply} {
-			for _, looksAgain := range []bool{false, true} {
-				w.EachRequest(func(n int) bool { return w.releaseAt(n, first, hold, looksAgain) })
-			}
+			w.EachRequest(func(n int) bool { return w.releaseAtFirstLook(n, first, hold) })
+			w.EachRequest(func(n int) bool { return w.releaseAtNextLook(n, first, hold) })
 		}
 	}
 }
 
-// releaseAt has contender first go while a request of a waiter is held back: the n-th after its create or, with
-// looksAgain, after a node before the waiter's has gone. It reports whether the waiter has sent that request.
-func (w *semaphoreWorld) releaseAt(n, first int, hold stage.MakeFault, looksAgain bool) (sent bool) {
-	all := w.fill(0) // nobody waits
+// releaseAtFirstLook has contender first go while the n-th request after a waiter's create is held back. It reports
+// whether the waiter has sent that request.
+func (w *semaphoreWorld) releaseAtFirstLook(n, first int, hold stage.MakeFault) (sent bool) {
+	inside := w.fill(0) // nobody waits
 	l, s := w.Contender()
-	number := 1 + n // among all requests of the waiter, of which the create is the first
-	var before, waiter acquirer
-	if looksAgain {
-		before = w.beginAcquire(w.Contender())
-		w.mustStayOut(before, "the second waiter")
-		waiter = w.beginAcquire(l, s)
-		w.mustStayOut(waiter, "the second waiter")
-		number = len(stage.RequestsOf(s)) + n
-	}
-
-	held := hold(stage.NthRequest(s, number-len(stage.RequestsOf(s)))) // NthRequest counts from now on
-	if looksAgain {
-		w.Vanishes(before.s)
-		synctest.Wait() // its event has arrived
-	} else {
-		waiter = w.beginAcquire(l, s)
-	}
+	number := 1 + n // among the waiter's requests: the create is request 1
+	held := hold(stage.NthRequest(s, number))
+	waiter := w.beginAcquire(l, s)
 	sent = w.HitOrSleeps(held, s, "the request is held back, or the waiter waits")
-	w.True(sent || number > 2, "the waiter sends nothing but its create before it waits")
-	w.release(all[first], "one that is inside")
+	w.True(sent || n > 1, "the waiter sends nothing but its create before it waits")
+	w.releaseDuring(held, number, waiter, inside, first)
+	return sent
+}
+
+// releaseAtNextLook is the same for the n-th request that a waiter sends when the waiter before it has gone.
+func (w *semaphoreWorld) releaseAtNextLook(n, first int, hold stage.MakeFault) (sent bool) {
+	all := w.fill(2) // these two wait
+	before, waiter := all[w.permits], all[w.permits+1]
+	number := len(stage.RequestsOf(waiter.s)) + n // among the waiter's requests
+	held := hold(stage.NthRequest(waiter.s, n))   // counts from now on
+	w.Vanishes(before.s)
+	synctest.Wait() // its event has arrived
+	sent = w.HitOrSleeps(held, waiter.s, "the request is held back, or the waiter waits")
+	w.releaseDuring(held, number, waiter, all[:w.permits], first)
+	return sent
+}
+
+// releaseDuring has contender first go while the waiter's request number n is held back: the waiter must get in.
+func (w *semaphoreWorld) releaseDuring(held *zkserver.Fault, n int, waiter *acquirer, inside []*acquirer, first int) {
+	w.release(inside[first], "one that is inside")
 	synctest.Wait() // its event has arrived
 	held.Release()
 	w.mustEnter(waiter, i18n.Textf("%s, which was inside, has gone while request %d of a waiter, %v, was on its way: "+
-		"the waiter", stage.Contender(first), number, stage.RequestKind(s, number)),
+		"the waiter", stage.Contender(first), n, stage.RequestKind(waiter.s, n)),
 		"between looking and watching a node can go; use one request that looks and sets the watch (GetW), look again "+
 			"if it finds no node, and keep an event that comes while you set the next watch")
-	w.empty(append(without(all, first), waiter))
-	return sent
+	w.empty(append(inside, waiter))
 }
 
 // placeWakeUps has those inside leave while nine wait, and counts the watch events of each release.
@@ -305,8 +303,11 @@ func placeWakeUps(w *semaphoreWorld) {
 	const waiting = 9
 	all := w.fill(waiting)
 	sessions := sessionsOf(all)
-	last := w.permits - 1                           // of those inside: if it leaves, most are woken
-	done := map[int]bool{0: true, 1: true, 2: true} // those that wait no longer, whose events do not count
+	last := w.permits - 1      // of those inside: if it leaves, most are woken
+	done := make(map[int]bool) // those that wait no longer, whose events do not count
+	for i := range w.permits {
+		done[i] = true
+	}
 	for i := range waiting {
 		before := locktest.Events(sessions, done)
 		w.release(all[last], "one that is inside")
@@ -320,7 +321,7 @@ func placeWakeUps(w *semaphoreWorld) {
 		last = w.permits + i
 		done[last] = true
 	}
-	w.empty([]acquirer{all[0], all[1], all[last]})
+	w.empty(all)
 }
 
 // placeRequests has contenders arrive, and then each leave in turn, and counts their requests.

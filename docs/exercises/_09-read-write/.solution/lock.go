@@ -121,8 +121,7 @@ func (l *Lock) obstacle(node string) (before string, err error) {
 	}
 	own := path.Base(node)
 	reads := strings.HasPrefix(own, readPrefix)
-	nearest := ""
-	found := false
+	nearest, found := "", false
 	for _, child := range children {
 		kind := strings.TrimRight(child, "0123456789")
 		writes := kind == writePrefix
@@ -135,8 +134,11 @@ func (l *Lock) obstacle(node string) (before string, err error) {
 		}
 		// Names sort by prefix first: read-0000000001 before write-0000000000.
 		n := number(child)
-		if n > number(own) || reads && !writes {
-			continue // it comes later, or readers are inside together
+		if n > number(own) {
+			continue // it comes later
+		}
+		if reads && !writes {
+			continue // readers are inside together
 		}
 		if n >= nearest {
 			nearest, before = n, child
@@ -148,15 +150,13 @@ func (l *Lock) obstacle(node string) (before string, err error) {
 	return before, nil
 }
 
-// number returns the digits at the end of a node's name, by which the queue goes.
+// number returns the ten digits of a node's name: as strings they sort as the numbers.
 func number(name string) string { return name[max(0, len(name)-digits):] }
 
 // giveUp leaves the queue: a node left behind would block all later
 // contenders. It returns cause, joined with the error of the delete, if any.
 func (l *Lock) giveUp(node string, cause error) error {
-	if cause != nil {
-		cause = fmt.Errorf("rwlock: wait at %s: %w", node, cause)
-	}
+	cause = fmt.Errorf("rwlock: wait at %s: %w", node, cause)
 	if errors.Is(cause, zk.ErrSessionExpired) || errors.Is(cause, zk.ErrClosing) {
 		return cause // the server deletes the node at the end of the session
 	}
