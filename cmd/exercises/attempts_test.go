@@ -71,7 +71,6 @@ func firstFailure(r *result) string {
 	return r.Failed[0].Case + ": " + r.Failed[0].Words.String()
 }
 
-// attemptsPage has a table of what each attempt gets.
 const (
 	attemptsPage = "testdata/attempts/README.md"
 	attemptsHead = "\n| attempt | what its author says | points | first message |\n|---|---|---:|---|\n"

@@ -49,7 +49,6 @@ const (
 	fullGroup  locktest.Group = "full"
 )
 
-// chineseGroups are the Chinese names of the groups.
 var chineseGroups = map[locktest.Group]string{
 	locktest.Safety: "安全性", locktest.Liveness: "活性", locktest.Faults: "故障", locktest.Cost: "代价", basicGroup: "基本", fullGroup: "全部",
 }
@@ -160,7 +159,6 @@ func (e *exercise) points() (n int) {
 // asksForData reports whether the student writes data, and not a lock in Go.
 func (e *exercise) asksForData() bool { return e.file != "" }
 
-// writes is the file that the student writes.
 func (e *exercise) writes() string { return cmp.Or(e.file, "lock.go") }
 
 // owns reports whether a file of this name belongs to an attempt.
@@ -174,7 +172,6 @@ func (e *exercise) owns(name string) bool {
 	return strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go")
 }
 
-// names are those of all cases.
 func (e *exercise) names() (all []string) {
 	for _, s := range e.tests {
 		all = append(all, s.all...)

@@ -28,7 +28,6 @@ type limits struct {
 // busyFactor is how much slower than an idle machine the grading machine may be.
 const busyFactor = 10
 
-// clock is how long a cell may live.
 func (l limits) clock() time.Duration { return cmp.Or(l.ceiling, busyFactor*l.time) }
 
 const (

@@ -50,7 +50,7 @@ func TestABusyMachineGradesNothing(t *testing.T) {
 			require.Empty(t, r.Parts)
 			require.Empty(t, r.Failed)
 			require.Contains(t, r.Why.String(), "nothing was graded: the machine is too busy. In 1s ")
-			require.Contains(t, r.Why.String(), "with -limit 200ms") // 2 s, twice the ceiling, divided by busyFactor
+			require.Contains(t, r.Why.String(), "with -limit 200ms") // twice the ceiling of 1 s, / 10 (busyFactor)
 			require.Contains(t, r.Why.In(i18n.Chinese), "-limit 200ms")
 			require.Empty(t, leftEnglish(r.Why.In(i18n.Chinese)))
 		})
@@ -60,23 +60,25 @@ func TestABusyMachineGradesNothing(t *testing.T) {
 		c := testenv.Must(newCell(t.Context(), short))(t)
 		defer c.close()
 		a := writeAttempt(t, exercises[0], "package naive\n")
-		require.ErrorAs(t, c.call(c.command(script(t, sleeps), nil, nil), rootOf(t), a), new(tooBusy))
+		compiler := c.command(script(t, sleeps), nil, nil)
+		require.ErrorAs(t, c.call(compiler, rootOf(t), a), new(tooBusy))
 	})
 	t.Run("plays links", func(t *testing.T) {
 		t.Parallel()
-		_, _, err := playLinks(t.Context(), short, dyingArg, map[int]string{5: "sleeps"}) // replayDying does that
+		_, _, err := playLinks(t.Context(), short, dyingArg, map[int]string{5: "sleeps"}) // in replayDying, replay_test.go
 		require.ErrorAs(t, err, new(tooBusy))
 	})
 }
 
 // TestWhatWasNotGradedHasNoPoints asserts that no output says 0 for an attempt that was not graded.
 func TestWhatWasNotGradedHasNoPoints(t *testing.T) {
+	allPass := judged(exercises[0], noGroup, "") // has all 10 points of the exercise
 	busy := exercises[1].ungraded(i18n.Textf("nothing was graded: %s", "x"))
 	busy.Ungraded = true
 	rows := []row{
-		{Student: "anna", exercise: exercises[0], result: judged(exercises[0], "none", "")},
+		{Student: "anna", exercise: exercises[0], result: allPass},
 		{Student: "anna", exercise: exercises[1], result: busy},
-		{Student: "bob", exercise: exercises[0], result: judged(exercises[0], "none", "")},
+		{Student: "bob", exercise: exercises[0], result: allPass},
 	}
 	g := gradesOf(rows, exercises[:2])
 	var out bytes.Buffer

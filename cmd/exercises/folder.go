@@ -180,7 +180,6 @@ func ofData(entries []fs.DirEntry) (found *exercise) {
 	return found
 }
 
-// begun reports whether a folder has a file of an attempt at the exercise.
 func (e *exercise) begun(dir string) bool {
 	entries, _ := os.ReadDir(dir)
 	return slices.ContainsFunc(entries, func(entry fs.DirEntry) bool { return !entry.IsDir() && e.owns(entry.Name()) })

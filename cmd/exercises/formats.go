@@ -94,7 +94,6 @@ func csvText(text string) string {
 	return text
 }
 
-// A studentJSON is what the JSON says of a student.
 type studentJSON struct {
 	Student   string        `json:"student"`
 	Points    *int          `json:"points"` // null: an attempt was not graded

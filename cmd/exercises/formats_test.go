@@ -59,6 +59,7 @@ func oneStudent(t *testing.T) grades {
 func TestTheTableIsInTheReadersLanguage(t *testing.T) {
 	written := func(l i18n.Language) (table, files string) {
 		g := oneStudent(t)
+		// Bob has no folder, and so no exercise.
 		g.Rows = append(g.Rows, row{Student: "bob", exercise: &exercise{}, result: &result{Why: i18n.Textf("there is no folder %s", "bob")}})
 		g.Sums = sumsOf(g.Rows, exercises)
 		write := func(f func(w io.Writer, g grades) error) string {
@@ -79,12 +80,13 @@ func TestTheTableIsInTheReadersLanguage(t *testing.T) {
 		require.Contains(t, chinese, want)
 	}
 	lines := strings.Split(chinese, "\n")
+	// The column on the screen in which a mark ends.
 	columnAfter := func(line, mark string) int { return i18n.Wide(line[:strings.Index(line, mark)+len(mark)]) }
 	require.Equal(t, columnAfter(lines[0], "用时"), columnAfter(lines[1], " s"), "a character takes two columns:\n%s", chinese)
 }
 
-// The file of a class says why an attempt has no points, and counts those of each exercise that was asked for. The
-// attempts here are refused, because these are not built.
+// The file of a class says why an attempt has no points, and counts those of each exercise that was asked for. All
+// attempts here are of kinds that are refused before they are built, so the test is fast.
 func TestTheFilesOfAClass(t *testing.T) {
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "all.json")
 	herd := filepath.Join(dir, "02-herd")

@@ -45,7 +45,8 @@ func (a *app) gradeAll(ctx context.Context, flags *flag.FlagSet, args []string) 
 	a.printTable(g)
 	a.print("\n%s, %s, in %v.\n", count(len(c.dirs), "1 folder", "folders"),
 		count(len(todo), "1 attempt", "attempts"), time.Since(began).Round(time.Second))
-	if canCutOff := confine.Offline(exec.Command("")); !canCutOff && networked() {
+	canCutOff := confine.Offline(exec.Command("")) // asks with a command that is never run
+	if !canCutOff && networked() {
 		a.print("The attempts had a network: this system does not let an account like this take it away.\n")
 	}
 	return errors.Join(writeFile(c.csv, writeCSV, g), writeFile(c.json, writeJSON, g))
@@ -83,7 +84,6 @@ func (a *app) parseGrade(flags *flag.FlagSet, args []string) (c gradeCall, err e
 	return c, checkWritable(c.csv, c.json) // better now than after all has been graded
 }
 
-// A job is an attempt that is to be graded.
 type job struct{ dir, student string }
 
 // jobsOf finds the attempts in the students' folders. It returns a row for each folder that has none.
@@ -92,7 +92,7 @@ func (c gradeCall) jobsOf() (todo []job, without []row, err error) {
 	for i, dir := range c.dirs {
 		found, err := findAttempts(dir, c.asked)
 		if _, missing := os.Stat(dir); missing != nil {
-			return nil, nil, err // the name is wrong; it is not from a pattern, whose matches exist
+			return nil, nil, err // which says that the folder is missing: its name was given, not found by a pattern
 		}
 		if err != nil {
 			without = append(without, rowWithout(students[i], i18n.TextOf(err)))
@@ -187,7 +187,7 @@ func studentsOf(dirs []string) []string {
 	names := make([]string, len(dirs))
 	times := make(map[string]int)
 	for i, dir := range dirs {
-		full, _ := filepath.Abs(dir) // it may be a dot; that there is a working directory, findRoot has seen
+		full, _ := filepath.Abs(dir) // dir may be a dot; Abs fails only without a working directory, which findRoot has used
 		names[i] = filepath.Base(full)
 		times[names[i]]++
 	}
@@ -279,7 +279,6 @@ func (a *app) printTable(g grades) {
 	}
 }
 
-// note is the remark on a row, in one line.
 func (a *app) note(r row) string {
 	switch {
 	case r.Why.String() != "":

@@ -169,7 +169,6 @@ func findRoot() (string, error) {
 	}
 }
 
-// say formats a sentence in the reader's language.
 func (a *app) say(format string, args ...any) string {
 	return i18n.Textf(format, args...).In(a.language)
 }

@@ -52,7 +52,6 @@ func beTheCommand(args []string) {
 	main()
 }
 
-// dial dials an address.
 func dial(args []string) {
 	if _, err := net.Dial("tcp", args[0]); err != nil {
 		fmt.Println(err)
@@ -69,7 +68,6 @@ func saidBy(t *testing.T, args ...string) string {
 	return out
 }
 
-// called calls the command, and returns what it prints and its error.
 func called(t *testing.T, args ...string) (said string, err error) {
 	t.Helper()
 	var out bytes.Buffer
@@ -149,7 +147,6 @@ func TestStudentsOfOneName(t *testing.T) {
 	require.Len(t, found, len(exercises), "our own folder is not one attempt")
 }
 
-// TestCommandLine tries what needs no grading.
 func TestCommandLine(t *testing.T) {
 	t.Setenv("EXERCISES_CACHE", t.TempDir()) // no hint is open yet, each time that this runs
 	call := func(args ...string) (string, error) { return called(t, args...) }

@@ -12,7 +12,16 @@ import (
 	"example.com/zklock/internal/testenv"
 )
 
-// A mutant is the solution with one place changed, in a file of the folder mutants.
+// A mutant is the solution with one place changed, in a file of the folder mutants, such as this one (also and says are
+// left out in most):
+//
+//	case: the node goes with the last Unlock and not before
+//	also: another owner of the same Mutex waits its turn in the queue
+//	says: two holders
+//	--- old
+//	h.times--
+//	--- new
+//	h.times = 0
 type mutant struct {
 	name     string
 	killedBy []string // the cases that it must fail
@@ -20,10 +29,9 @@ type mutant struct {
 	old, new string   // the place in the solution, and what the mutant has there
 }
 
-// mutantFile is the form of a file in the folder mutants, which doc.go describes.
+// mutantFile matches a file: the cases, with a line also: before each but the first; says; old; new.
 var mutantFile = regexp.MustCompile(`(?s)^\w+: (.*?)(?:\nsays: ([^\n]*))?\n--- old\n(.*)\n--- new\n(.*?)\n?$`)
 
-// mutants reads the mutants of an exercise.
 func mutants(t *testing.T, root string, e *exercise) (list []mutant) {
 	t.Helper()
 	files := testenv.Must(filepath.Glob(filepath.Join(e.dir(root), "mutants", "*.txt")))(t)
@@ -65,17 +73,26 @@ func TestMutantsFitTheSolution(t *testing.T) {
 	}
 }
 
-// TestMutantsDie grades each mutant; for a landing, one for each group of a suite.
+// groupOf names the suite of a case, and the case's group.
+func groupOf(e *exercise, name string) string {
+	for _, s := range e.tests {
+		if slices.Contains(s.all, name) {
+			return s.test + " " + string(s.groups[name])
+		}
+	}
+	return ""
+}
+
+// TestMutantsDie grades each mutant; in a short run, the first one for each group of cases of a suite.
 func TestMutantsDie(t *testing.T) {
 	takesMinutes(t)
 	root := rootOf(t)
 	for _, e := range exercises {
 		played := mutants(t, root, e)
 		if !testenv.AtLength() {
-			seen := make(map[string]bool) // groups of a suite that have a mutant
+			seen := make(map[string]bool)
 			played = slices.DeleteFunc(played, func(m mutant) bool {
-				s := e.tests[slices.IndexFunc(e.tests, func(s suite) bool { return slices.Contains(s.all, m.killedBy[0]) })]
-				group := s.test + string(s.groups[m.killedBy[0]])
+				group := groupOf(e, m.killedBy[0])
 				known := seen[group]
 				seen[group] = true
 				return known

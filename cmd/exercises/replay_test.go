@@ -56,7 +56,6 @@ func TestAnEngineThatDiesCostsOneAnswer(t *testing.T) {
 	require.Contains(t, played[6].Words.String(), "ends the lab's engine")
 }
 
-// TestAnEngineThatSpinsIsStopped asserts that an answer that spins ends at the attempt's limit.
 func TestAnEngineThatSpinsIsStopped(t *testing.T) {
 	t.Parallel()
 	short := limits{time: 200 * time.Millisecond, memory: 1 << 30, ceiling: time.Hour}

@@ -16,7 +16,6 @@ import (
 	"example.com/zklock/internal/locktest/runner"
 )
 
-// A failure is a case that an attempt fails.
 type failure struct {
 	Case    string         `json:"case"`
 	Group   locktest.Group `json:"group"`
@@ -299,7 +298,6 @@ func (r *result) judge(a *attempt) {
 	}
 }
 
-// launcher starts the test binary inside of the cell.
 func (c *cell) launcher(binary string) runner.Launcher {
 	return runner.Launcher{
 		Command: func(args, env []string) (*exec.Cmd, error) { return c.ofStudent(binary, args, env...), nil },

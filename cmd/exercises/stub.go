@@ -37,7 +37,6 @@ func (s stubs) language(a *attempt) i18n.Language {
 	return ""
 }
 
-// have reports whether an attempt is a stub as it was.
 func (s stubs) have(a *attempt) bool { return s.language(a) != "" }
 
 // start puts the stub into the reader's language. It does not change a file that a student has written to.

@@ -31,7 +31,6 @@ type app struct {
 	explained sync.Once // explainWait has printed why a first grade takes a while
 }
 
-// print writes in the reader's language.
 func (a *app) print(format string, args ...any) { fmt.Fprint(a.out, a.say(format, args...)) }
 
 // An exerciseState is how far a student is with an exercise.
@@ -42,7 +41,6 @@ type exerciseState struct {
 	err    error
 }
 
-// word is the state in a few words.
 func (s exerciseState) word() i18n.Text {
 	switch {
 	case s.err != nil:
@@ -325,7 +323,6 @@ func (a *app) hint(e *exercise) error {
 	return a.keepOpened(e, n)
 }
 
-// hintHeading is the heading of a hint, in either edition.
 var hintHeading = regexp.MustCompile(`(?m)^## (?:Hint|提示) .*\n`)
 
 // hintsIn reads the hints in a file: the text below each heading "## Hint".

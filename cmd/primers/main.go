@@ -80,10 +80,8 @@ func run(number int, servers []string, out io.Writer) (err error) {
 	return nil
 }
 
-// A failure ends a program.
 type failure struct{ error }
 
-// must ends the program if there is an error.
 func must(err error) {
 	if err != nil {
 		panic(failure{err})
@@ -139,7 +137,6 @@ func parent(conn *zk.Conn, path string) {
 	}
 }
 
-// remove deletes a node and all below it.
 func remove(conn *zk.Conn, path string) error {
 	children, _, err := conn.Children(path)
 	if err == zk.ErrNoNode {

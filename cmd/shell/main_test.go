@@ -26,7 +26,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// shell returns the command for a client of a server.
 func shell(t *testing.T, server *zkserver.Server) *exec.Cmd {
 	t.Helper()
 	self := testenv.Must(os.Executable())(t)
