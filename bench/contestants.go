@@ -22,7 +22,8 @@ type contestant struct {
 	zookeeper.Kind
 }
 
-// ofQueue is the formula of a queue in which each contender watches the one before it.
+// ofQueue is the formula of a queue in which each contender watches the one before it. Text has the requests of one
+// acquisition, and Requests those of all n: here 5 each, but 3 of the first contender, which waits for nobody.
 var ofQueue = counter.Formula{
 	Text:     "5 - 2/N",
 	From:     "create, children, get with the watch, children, delete; the first needs no get and no second children",
@@ -39,9 +40,10 @@ var contestants = []contestant{
 				Text:     "N + 2",
 				From:     "each release wakes all waiters; each of them tries to create, all but one fail and watch again",
 				Requests: func(n float64) float64 { return n * (n + 2) },
-				Growth:   2,
+				Growth:   2, // the time grows with N², as the requests do
 			},
 		},
+		// The lock makes the node at the path itself. The path of the others is the parent of their nodes.
 		zookeeper.Kind{OwnNode: true, Make: func(conn *zk.Conn, path string) zookeeper.Locker { return naive.New(conn, path) }},
 	},
 	{
@@ -53,7 +55,7 @@ var contestants = []contestant{
 				Text:     "(N + 5) / 2",
 				From:     "each release wakes all waiters; each of them reads the list again",
 				Requests: func(n float64) float64 { return n * (n + 5) / 2 },
-				Growth:   2.5, // the lists grow, too
+				Growth:   2.5, // the time grows faster than the requests, with about N^2.5: the lists grow, too
 			},
 		},
 		zookeeper.Kind{Make: func(conn *zk.Conn, path string) zookeeper.Locker { return herd.New(conn, path) }},
@@ -68,6 +70,7 @@ var contestants = []contestant{
 	},
 	{
 		counter.Lock{Name: "reentrant", Formula: ofQueue},
+		// PerSession calls the function once for each session, and the function that this returns for each contender.
 		zookeeper.PerSession(func(conn *zk.Conn, path string, _ time.Duration) func() zookeeper.Locker {
 			m := reentrant.New(conn, path)
 			return func() zookeeper.Locker { return owner{m, reentrant.NewOwner("bench")} }

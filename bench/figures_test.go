@@ -199,7 +199,6 @@ func formulasPassage(t *testing.T, lang i18n.Language) string {
 	return strings.Join(rows, "\n") + "\n"
 }
 
-// figuresCharts are the charts of figures.md, by their files.
 func figuresCharts(t *testing.T) map[string]string {
 	all := make(map[string]string)
 	for prefix, names := range map[string][]string{
@@ -359,7 +358,6 @@ func TestTheFormulasOfTheStepsAreThoseOfTheirTests(t *testing.T) {
 		firstMatch(t, page, `at most \*\*(.*?) N\*\*`))
 }
 
-// firstMatch returns the groups of the first match of a pattern in a file.
 func firstMatch(t *testing.T, file, pattern string) []string {
 	m := regexp.MustCompile(pattern).FindStringSubmatch(fileText(t, file))
 	require.NotNil(t, m, "%s: %s", file, pattern)

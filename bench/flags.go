@@ -19,7 +19,6 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// A config is what the benchmark is to do.
 type config struct {
 	args    []string // of the command
 	zk      string   // the servers
@@ -185,7 +184,6 @@ func (f *commandLine) setLocks(cfg *config) error {
 	return nil
 }
 
-// find returns the lock of a name that is in the list.
 func find(name string) contestant {
 	all := onZooKeeper()
 	return all[slices.IndexFunc(all, func(c contestant) bool { return c.Name == name })]

@@ -42,7 +42,7 @@ const patience = 5 * time.Minute // the longest time that a test waits for a sta
 func TestMain(m *testing.M) {
 	withTrials, withLongHolds = false, false // trials are tested in internal/counter
 	if os.Getenv(programVariable) != "" {
-		main()
+		main() // exits
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -58,7 +58,6 @@ func waitFor(t *testing.T, what string, ok func() bool) {
 	require.Eventually(t, ok, patience, time.Millisecond, what)
 }
 
-// requireNoNodes asserts that the server has only ZooKeeper's own node.
 func requireNoNodes(t *testing.T, srv *zkserver.Server) {
 	require.Equal(t, []string{"zookeeper"}, srv.Children("/"))
 }
@@ -74,7 +73,6 @@ func benchWith(ctx context.Context, args ...string) (status int, stdout, stderr 
 	return status, out.String(), errOut.String()
 }
 
-// benchResults runs the benchmark and returns what it wrote with -json.
 func benchResults(t *testing.T, args ...string) (rs []report.Run, stdout string) {
 	file := filepath.Join(t.TempDir(), "out.json")
 	status, stdout, stderr := bench(t, append(args, "-json", file)...)
@@ -165,8 +163,8 @@ func ofLock(r zkserver.Request, op jute.Op) bool {
 	return r.Op == op && path.Base(path.Dir(r.Path)) == "lock"
 }
 
-// The session of the contenders expires at their tenth request op. The contenders of the floor wait for their turn in
-// memory, without a watch, so they learn of the end of the session by their next request.
+// The session of the contenders expires at their tenth request of the kind op. The contenders of the floor wait for
+// their turn in memory, without a watch, so they learn of the end of the session by their next request.
 func TestALostSessionEndsTheRun(t *testing.T) {
 	srv, addr := listen(t)
 	for _, tc := range []struct {
@@ -175,9 +173,10 @@ func TestALostSessionEndsTheRun(t *testing.T) {
 	}{{"predecessor", jute.OpDelete}, {"floor", jute.OpCreate}, {"floor", jute.OpDelete}} {
 		requests := 0
 		fault := srv.Hold(func(r zkserver.Request) bool {
-			if ofLock(r, tc.op) {
-				requests++
+			if !ofLock(r, tc.op) {
+				return false
 			}
+			requests++
 			return requests == 10
 		})
 		go func() {
@@ -255,7 +254,7 @@ func TestOneRunWritesEverything(t *testing.T) {
 	}
 	require.Contains(t, stdout, "On the wire, per acquisition:")
 	require.Contains(t, stdout, "overtaken")
-	require.Contains(t, stdout, "  5 - 2/N: predecessor, reentrant, zk.Lock, curator")
+	require.Contains(t, stdout, "  5 - 2/N: predecessor, reentrant, zk.Lock, curator", "a formula, and its locks")
 
 	page := fileText(t, htmlFile)
 	for _, want := range []string{
@@ -266,7 +265,7 @@ func TestOneRunWritesEverything(t *testing.T) {
 		require.Contains(t, page, want)
 	}
 	require.Contains(t, page, "<dd>"+strings.TrimPrefix(strings.SplitN(stdout, "\n", 2)[0], "ZooKeeper: ")+"</dd>")
-	require.Equal(t, 4, strings.Count(page, "<svg"))
+	require.Equal(t, 4, strings.Count(page, "<svg"), "elapsed, requests, and the waits of each number of goroutines")
 	// The page loads nothing. The address of a namespace is only a name.
 	require.NotRegexp(t, `(?i)<script|<link|<img|src=|@import|url\(`, page)
 	require.Empty(t, regexp.MustCompile(`https?://[^"\s]*`).FindAllString(
@@ -274,8 +273,8 @@ func TestOneRunWritesEverything(t *testing.T) {
 
 	rows := readJSON[[]map[string]any](t, jsonFile)
 	const sizes, rounds = 2, 2       // of -n and -rounds
-	others := len(onZooKeeper()) - 1 // without Curator
-	require.Len(t, rows, others*sizes*rounds+sizes, "one row of Curator's for each number of threads")
+	others := len(onZooKeeper()) - 1 // without Curator, which cannot run: it has a row for each size, whatever the rounds
+	require.Len(t, rows, others*sizes*rounds+sizes)
 	for _, row := range rows {
 		require.Subset(t, slices.Collect(maps.Keys(row)), []string{"lock", "server", "goroutines", "sessions", "times",
 			"round", "count", "rtt_ns", "elapsed_ns", "requests", "watch_events", "bytes", "error"}, "other people's programs rely on these keys")
@@ -289,7 +288,6 @@ func TestOneRunWritesEverything(t *testing.T) {
 	requireFacts(t, readJSON[[]report.Run](t, jsonFile)[0])
 }
 
-// requireFacts asserts that a run names its machine and its server.
 func requireFacts(t *testing.T, r report.Run) {
 	require.NotEmpty(t, r.Members)
 	require.Equal(t, runtime.Version(), r.Go)

@@ -28,7 +28,6 @@ var isTerminal = report.IsTerminal // a variable, for a test, which has no termi
 
 const eraseLine = "\r\x1b[K"
 
-// Begin shows which of the measured runs begins.
 func (p *progress) Begin(j counter.Job) {
 	p.runs++
 	p.run = i18n.Textf("%d/%d %s, %s", p.runs, p.total, j.Lock().Name, j.Text())

@@ -55,7 +55,6 @@ func (b *Benchmark) Run(ctx context.Context) error {
 	return nil
 }
 
-// A Job is one of the runs that are measured.
 type Job struct {
 	Player
 	Load
@@ -76,7 +75,8 @@ func (b *Benchmark) play(ctx context.Context, j Job) error {
 	stoppedWith, stopped := b.stopped[name]
 	if stopped && j.N >= stoppedWith {
 		b.Watcher.Begin(j)
-		if j.N > stoppedWith && j.Round == 1 { // with as many goroutines, it has the row of the run that was stopped
+		// One row says that a load is skipped. A load of stoppedWith goroutines has the row of the run that was stopped.
+		if j.N > stoppedWith && j.Round == 1 {
 			why := i18n.Textf("skipped: stopped after %v with %d", b.Limit, stoppedWith)
 			b.record(b.newResult(j), report.StatusSkipped, why)
 		}
@@ -107,14 +107,13 @@ func (b *Benchmark) play(ctx context.Context, j Job) error {
 	return i18n.Errorf("%s with %s on %s: %w", name, j.Text(), r.Server, err)
 }
 
-// newResult is the row of a job that has not run yet.
 func (b *Benchmark) newResult(j Job) report.Run {
 	l, server := j.Lock(), j.Server()
 	r := report.Run{
 		Lock: l.Name, Server: server.String(), Where: server, Goroutines: j.N, Sessions: j.Sessions, Times: j.Times, Round: j.Round,
 		Processes: max(b.Processes, 1), About: l.About(), Aside: j.Aside,
 	}
-	if b.Processes <= 1 && j.Times == 1 {
+	if b.Processes <= 1 && j.Times == 1 { // the formulas are of one process, and of one acquisition per goroutine
 		r.Predicted = l.Formula.Predict(j.N)
 	}
 	return r
@@ -126,7 +125,8 @@ func (b *Benchmark) record(r report.Run, status string, why i18n.Text) {
 	b.Keep(r)
 }
 
-// Keep keeps the result of a run, and shows it. A player calls it for a run that the benchmark has not asked for.
+// Keep keeps the result of a run, and shows it. A player calls it for a run that the benchmark has not asked for: the
+// first run of each JVM of Curator's, which is reported apart.
 func (b *Benchmark) Keep(r report.Run) {
 	b.Results = append(b.Results, r)
 	b.Watcher.End(r)

@@ -15,7 +15,6 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// A fakePlayer is a player without a server.
 type fakePlayer struct {
 	lock Lock
 	run  func(ctx context.Context, r *report.Run) error // nil: the run goes well
@@ -57,7 +56,6 @@ func loads(ns ...int) (all []Load) {
 	return all
 }
 
-// resultRows returns the lock, the load, the status and the error of each result.
 func resultRows(b *Benchmark) (all []string) {
 	for _, r := range b.Results {
 		all = append(all, strings.TrimSpace(fmt.Sprintf("%s %d %s: %s", r.Lock, r.Goroutines, r.Status, r.Error)))

@@ -23,7 +23,6 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// A Lock is one of the locks that are compared.
 type Lock struct {
 	Name    string
 	What    i18n.Text             // a sentence for the pages on what the lock is
@@ -60,7 +59,6 @@ func (l Lock) cost(n int) float64 {
 	return perAcquisition
 }
 
-// About is the tables' text on the lock.
 func (l Lock) About() report.About {
 	return report.About{Article: l.Article, Unsafe: l.Unsafe, Formula: l.Formula.Text, System: l.System}
 }

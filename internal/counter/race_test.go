@@ -47,7 +47,6 @@ func awaiting(free <-chan struct{}) func(context.Context) error {
 
 var forever = awaiting(nil) // until the race ends
 
-// mutex makes n contenders of a lock that is right.
 func mutex(n int) (all []Contender) {
 	free := make(chan struct{}, 1)
 	free <- struct{}{}

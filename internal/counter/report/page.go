@@ -33,8 +33,8 @@ func WriteReport(w io.Writer, set Settings, results []Run, l i18n.Language) erro
 		"Server":   cmp.Or(first.Where.In(l), first.Server),
 		"Clients":  Distinct(results, func(r Run) string { return r.Client }),
 		"Charts":   Charts(results, l),
-		"Main":     mainTable(results, firstTable, l),
-		"Second":   mainTable(results, secondTable, l),
+		"Main":     mainTable(results, firstTable, l),  // the loads of article A, in which all contend at once
+		"Second":   mainTable(results, secondTable, l), // the loads of every day
 		"Everyday": EverydayText,
 		"Lang":     i18n.Both("en", "zh-CN").In(l),
 		"NoLocks":  noLocks(results),
@@ -53,8 +53,8 @@ type pageCell struct {
 	Span  int
 }
 
-// pageCells returns the cells of a row. A row with fewer cells than the table has columns has a long cell, the reason why
-// there are no figures, which spans the columns of those that are missing.
+// pageCells returns the cells of a row. A run without figures has a row with fewer cells than columns: one of them says
+// why there are no figures, and spans the columns that are left.
 func pageCells(t table, row tableRow) []pageCell {
 	var cells []pageCell
 	for i, text := range row.cells {

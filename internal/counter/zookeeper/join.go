@@ -27,9 +27,10 @@ const (
 
 var errTwoProcesses = i18n.Errorf("two held the lock at once")
 
-// A group is this process as one of several that contend for the same locks. Each process makes an
-// ephemeral node below the parent. The first of them, as many as -join asks for, are a line-up, which each
-// of them writes to its own node; processes that come later wait until all of the line-up have left.
+// A group is this process as one of several that contend for the same locks. Each process makes an ephemeral node below
+// the parent. The first of them, as many as -join asks for, are a line-up: each process computes it from the list of
+// nodes. The first process that writes the line-up into its own node ends the choice: the others in it take that one.
+// Processes that come later wait until all of the line-up have left.
 type group struct {
 	*Server
 	parent string // where the processes meet
@@ -81,7 +82,10 @@ func (g *group) meet() (run string, err error) {
 		}
 		node, err := g.admin.Create(fmt.Sprintf("%s/process-%s:%d-", g.parent, host, os.Getpid()), g.data(),
 			zk.FlagEphemeralSequential, zk.WorldACL(zk.PermAll))
-		if err != nil && !errors.Is(err, zk.ErrNoNode) { // else a process that left has just removed the empty node
+		if errors.Is(err, zk.ErrNoNode) {
+			continue // a process that left has just removed the empty parent
+		}
+		if err != nil {
 			return "", err
 		}
 		g.me.node = strings.TrimPrefix(node, g.parent+"/")
@@ -159,14 +163,19 @@ func (g *group) beginRun() (run string, err error) {
 	first := g.me.LineUp[0]
 	run = "run-" + process{node: first}.number()
 	names, _, err := g.admin.Children(g.parent)
+	if err != nil {
+		return "", err
+	}
 	for _, name := range names {
 		// The first of the line-up removes what processes that were killed have left: no other line-up is under way.
 		if first == g.me.node && strings.HasPrefix(name, "run-") && name != run {
-			err = cmp.Or(err, g.remove(g.parent+"/"+name))
+			if err := g.remove(g.parent + "/" + name); err != nil {
+				return "", err
+			}
 		}
 	}
 	run = g.parent + "/" + run
-	if err = cmp.Or(err, create(g.admin, run, "")); err != nil {
+	if err := create(g.admin, run, ""); err != nil {
 		return "", err
 	}
 	if _, err := g.admin.Set(g.parent+"/"+g.me.node, g.data(), -1); err != nil {
