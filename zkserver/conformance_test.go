@@ -1,5 +1,5 @@
 // Tests of what a real ZooKeeper 3.8.0 does, too: with ZK=host:port they run against one. tg is the server, and c a
-// client that sends packets itself: wire_test.go.
+// client that sends packets itself: wire_test.go. A step and its player are in script_test.go and differential_test.go.
 package zkserver_test
 
 import (
@@ -19,8 +19,14 @@ import (
 
 var record = flag.Bool("record", false, "write the answers of the server that ZK names into the scripts")
 
-// playScripts plays testdata/name.txt: cases of requests, each followed by what the clients received. The answers are
-// those of a real 3.8.0; -record writes them. A sequence that TestDifferential prints is a case already.
+// playScripts plays testdata/name.txt: cases of steps, each followed by what the clients received, with an empty line
+// between two cases. A step begins with the number of its client, and ~ is the root, a new node for each case:
+//
+//	= create: flags come before everything
+//	0 create ~/x flags -1
+//	  BadArguments #0
+//
+// The answers are those of a real 3.8.0; -record writes them. A sequence that TestDifferential prints is such a case.
 func playScripts(t *testing.T, name string, options ...zkserver.Option) {
 	tg := newTarget(t, options...)
 	file := filepath.Join("testdata", name+".txt")
@@ -31,7 +37,7 @@ func playScripts(t *testing.T, name string, options ...zkserver.Option) {
 		t.Run(strings.TrimPrefix(title, "= "), func(t *testing.T) {
 			var steps []step
 			for text := range strings.Lines(script) {
-				client := int(text[0]) - '0' // a step begins with the number of its client
+				client := int(text[0]) - '0'
 				if client >= 0 && client < clients {
 					steps = append(steps, step{client: client, text: strings.TrimSpace(text[2:])})
 				}
@@ -54,10 +60,10 @@ func answered(script string, received []string) string {
 	var out []string
 	for text := range strings.Lines(script) {
 		switch text[0] {
-		case '=', '#': // the title, or a comment
+		case '=', '#': // a title, or a comment
 			out = append(out, strings.TrimSpace(text))
 		case ' ', '\n': // an answer
-		default: // a step, such as "0 create ~/a"
+		default: // a step; play has returned it, too, with its answers behind it
 			n := 1
 			for n < len(received) && received[n][0] == ' ' {
 				n++
@@ -223,7 +229,7 @@ func TestFourLetterWords(t *testing.T) {
 	tg := newTarget(t)
 	require.Regexp(t, `\nMode: (standalone|leader|follower)\n(Proposal.*\n)?Node count: `, tg.askWord("srvr"))
 	require.Contains(t, tg.askWord("srvr"), "Zookeeper version: 3.")
-	if tg.srv != nil || os.Getenv("ZK_EXTENDED") == "" {
+	if tg.srv != nil || os.Getenv("ZK_EXTENDED") == "" { // by default a server has these words off
 		for _, word := range []string{"ruok", "stat", "cons", "mntr", "isro", "envi", "conf", "dump"} {
 			require.Equal(t, word+" is not executed because it is not in the whitelist.\n", tg.askWord(word))
 		}

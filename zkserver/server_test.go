@@ -28,7 +28,6 @@ func onEmbedded(t *testing.T, f func(tg *target)) {
 	bubble.Test(t, func(t *testing.T) { f(newTarget(t)) })
 }
 
-// requestOf is true of the requests of one kind that a client sends.
 func requestOf(c *wire, op jute.Op) zkserver.Condition {
 	return zkserver.On(op, "").From(c.session.SessionID)
 }
@@ -40,7 +39,6 @@ func (c *wire) reconnect(tg *target) (jute.ConnectResponse, error) {
 	return c.handshake(reopen(old, longest))
 }
 
-// hasSession reports whether the server still has the client's session.
 func (tg *target) hasSession(c *wire) bool {
 	return slices.ContainsFunc(tg.srv.Sessions(), func(s zkserver.Session) bool { return s.ID == c.session.SessionID })
 }

@@ -17,9 +17,9 @@ type node struct {
 	czxid, mzxid, pzxid int64 // the transactions that made it, that changed its data last, and its list of children
 	ctime, mtime        int64 // in ms since 1970
 	version, aversion   int32 // the numbers of changes of its data and of its ACL
-	creates             int32 // children ever made: the number of the next sequential child, up to the largest
-	wrapped             int32 // the number of the next one behind the largest: see nextNumber
-	wrappedIn           int64 // Server.lulls when wrapped was set
+	creates             int32 // children ever made: the number of the next sequential child, up to 2³¹-1
+	wrapped             int32 // the number of the next one behind 2³¹-1: see nextNumber, which has an example
+	wrappedIn           int64 // Server.lulls, the count of all lulls so far, when wrapped was set
 	owner               int64 // session of an ephemeral node, else 0
 	container           bool
 	ttl                 int64               // of a node with a time to live, in ms, else 0
@@ -89,7 +89,6 @@ func (s *Server) lookup(path string) *node {
 	return s.nodes[path]
 }
 
-// countBelow counts the nodes below path, at any depth.
 func (s *Server) countBelow(path string) int32 {
 	switch path {
 	case "/":
@@ -134,7 +133,6 @@ func (t *txn) rollback() {
 	t.undo, t.events = nil, nil
 }
 
-// hasTTL reports whether the flags of a create ask for a time to live.
 func hasTTL(flags int32) bool { return flags == jute.FlagTTL || flags == jute.FlagSequentialTTL }
 
 // timeToLive returns that of the node that r asks for, in milliseconds; 0 if it has none.
@@ -217,8 +215,8 @@ func (t *txn) create(c *conn, op jute.Op, r *jute.CreateTTLRequest) (path string
 }
 
 // nextNumber returns the number of the parent's next sequential child: that of the creates so far, up to the largest
-// number, 2³¹-1. Behind that, creates that are under way together get -2³¹, -2³¹+1 and so on. They are together if there
-// was no lull between them, a moment in which no client waited for an answer.
+// number, 2³¹-1. Behind that, creates of one burst get -2³¹, -2³¹+1 and so on. A burst ends with a lull, a moment in
+// which no client waits for an answer: the next create gets 2³¹-1 again, and those of its burst go on with -2³¹.
 func (s *Server) nextNumber(parent *node) int32 {
 	if parent.creates == math.MaxInt32 && parent.wrappedIn == s.lulls.Load() {
 		return parent.wrapped
@@ -227,18 +225,17 @@ func (s *Server) nextNumber(parent *node) int32 {
 }
 
 // countChild notes that the parent's child of this number was made; pzxid is the parent's before that. The real server
-// counts creates that are under way together in a copy of the parent, where the number wraps. In its tree the number is
-// only ever raised: once it is the largest, creates change neither the number nor the parent's pzxid.
+// counts the creates of a burst in a copy of the parent, where the number wraps. In its tree the number is only ever
+// raised: once it is the largest, creates change neither the number nor the parent's pzxid.
 func (s *Server) countChild(parent *node, number int32, pzxid int64) {
 	parent.wrapped, parent.wrappedIn = number+1, s.lulls.Load()
 	if number+1 > parent.creates {
 		parent.creates = number + 1
 	} else {
-		parent.pzxid = pzxid
+		parent.pzxid = pzxid // link has raised it
 	}
 }
 
-// delete removes a node as c asks.
 func (t *txn) delete(c *conn, r *jute.PathVersion) jute.Code {
 	slash := strings.LastIndexByte(r.Path, '/')
 	if slash < 0 || strings.IndexByte(r.Path, 0) >= 0 || slices.Contains(permanent, r.Path) {
@@ -314,8 +311,8 @@ func (s *Server) unlink(path string) {
 	}
 }
 
-// change finds the node that a write is about. A rollback undoes what setData changes; setACL is never in a multi, and
-// so never rolled back. As on the real server, a write checks the form of its path first, which a read does not.
+// change finds the node of a setData, a setACL or a check. A rollback undoes what setData changes; a setACL is never in
+// a multi, so never rolled back. As on the real server, these check the form of the path first, which a read does not.
 func (t *txn) change(c *conn, path string, perm int32) (*node, jute.Code) {
 	if !validPath(path) {
 		return nil, jute.ErrBadArguments

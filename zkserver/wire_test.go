@@ -64,7 +64,6 @@ func (tg *target) removeAll(c *wire, path string) {
 	c.do(jute.OpDelete, &jute.PathVersion{Path: path, Version: anyVersion})
 }
 
-// dial opens a connection, and sends nothing on it.
 func (tg *target) dial() *wire {
 	var nc net.Conn
 	var err error

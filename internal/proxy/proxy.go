@@ -31,7 +31,6 @@ type Proxy struct {
 	running  sync.WaitGroup                    // all goroutines of the proxy
 }
 
-// A Direction is one of the two in which bytes travel.
 type Direction int
 
 const (
@@ -39,7 +38,6 @@ const (
 	ToClient
 )
 
-// A Dialer opens a connection to a server.
 type Dialer = func(network, address string, timeout time.Duration) (net.Conn, error)
 
 // Open opens a proxy for the server at an address, host:port, which need not run yet. Close must be called.
@@ -57,7 +55,6 @@ func Open(server string, dial Dialer) (*Proxy, error) {
 	return p, nil
 }
 
-// Close ends the proxy and all its connections.
 func (p *Proxy) Close() {
 	p.listener.Close()
 	p.Heal() // packets that are held back go on
@@ -73,7 +70,6 @@ func New(t testing.TB, server string) *Proxy {
 	return p
 }
 
-// Addr is the address that clients connect to.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
 func (p *Proxy) accept() {
@@ -89,7 +85,7 @@ func (p *Proxy) accept() {
 // A link is a client's connection, joined to one to the server.
 type link struct {
 	// Guarded by mu of the proxy.
-	asked []byte // the end of the client's bytes, for a text that comes in two pieces
+	asked []byte // the last bytes that the client has sent: the text that LoseReply looks for may come in two pieces
 	lost  *loss  // not nil once the next reply is to be lost
 }
 
@@ -134,8 +130,12 @@ func (p *Proxy) pass(to, from net.Conn, d Direction, l *link) {
 		if onPacket := p.onPacket.Load(); onPacket != nil && n > 0 {
 			(*onPacket)(d)
 		}
-		for open := p.opening(d); !bubble.IsClosed(open); open = p.opening(d) {
-			<-open // the end of the silence; another one may have begun when this goroutine goes on
+		for { // wait for the end of a silence; when this goroutine goes on, another one may have begun
+			open := p.opening(d)
+			if bubble.IsClosed(open) {
+				break
+			}
+			<-open
 		}
 		if d == ToServer {
 			p.noteRequests(l, b[:n])
@@ -210,7 +210,6 @@ func (p *Proxy) At(direction Direction, n int, act func()) (came func() bool) {
 	return func() bool { return int(packets.Load()) >= n }
 }
 
-// A loss is a reply that is to be lost.
 type loss struct {
 	request  []byte // a text of it, in lower case
 	cut      func()
@@ -219,8 +218,9 @@ type loss struct {
 
 // LoseReply lets the next request that contains a text, in capitals or not, reach the server, and drops the server's
 // bytes after that. At the first of them it calls cut, unless that is nil, and then ends the connection. With CutOff as
-// cut the client cannot come back. If other bytes may come before the reply, cut can wait until the server has carried
-// out the request. requests returns how many requests with the text have come so far.
+// cut the client cannot come back. The first byte need not be the reply's: an event or the answer to a ping may come
+// before. Then cut can wait until the server has carried out the request. requests returns how many requests with the
+// text have come so far.
 //
 // The connection must not be encrypted, and its client must wait for each reply before it sends the next request.
 func (p *Proxy) LoseReply(request string, cut func()) (requests func() int) {
