@@ -20,7 +20,7 @@ func TestLock(t *testing.T) {
 		Queue:        true,
 		Expired:      []error{zk.ErrSessionExpired, zk.ErrNoNode}, // ErrNoNode: its node went with the session
 		WakeUps:      func(waiting int) int { return waiting },
-		Requests:     func(n int) int { return n*n + n + 1 }, // 3n, and (n-1)² lists: arrivals and releases wake all that wait
+		Requests:     func(n int) int { return n*n + n + 1 }, // 3n, and (n-1)² lists of waiters that are woken
 	})
 }
 
