@@ -34,7 +34,7 @@ type FenceSubject struct {
 }
 
 func (s FenceSubject) Plan() locktest.Plan {
-	const queue, strict = false, false // the path is no queue's parent, and a goroutine may be left
+	const queue, strict = false, false // the path is not that of a queue, and a goroutine may be left
 	return stage.NewPlan(stage.WithoutParents(fenceCases), stage.Of[*fences](s.Level), queue, strict,
 		func(w *stage.Stage) *fences {
 			at := strings.TrimSuffix(w.Path, "/a/lock") + "/b/register"

@@ -26,7 +26,7 @@ var (
 
 // Flags returns the flags of a command's help that are not explained in Chinese, or have package flag's "(default …)".
 func Flags(help string) []string {
-	flags := strings.Split("\n"+help, "\n  -")[1:] // each flag begins a line; what is before the first is no flag
+	flags := strings.Split("\n"+help, "\n  -")[1:] // each flag begins a line; what is before the first is not a flag's
 	return slices.DeleteFunc(flags, func(flag string) bool {
 		return han.MatchString(flag) && !strings.Contains(flag, "(default")
 	})
