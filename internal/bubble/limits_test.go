@@ -113,7 +113,7 @@ func TestEveryBubbleHasLimits(t *testing.T) {
 		}
 		text, err := fs.ReadFile(tree, name)
 		const call = "synctest." + "Test("
-		code := strings.ReplaceAll(string(text), "testing/"+call, "") // a line of a stack in a string is no call
+		code := strings.ReplaceAll(string(text), "testing/"+call, "") // a line of a stack in a string is not a call
 		if strings.Contains(code, call) {
 			without = append(without, name)
 		}

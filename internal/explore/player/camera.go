@@ -18,7 +18,7 @@ type Camera interface {
 	Noted(k *Contender)                  // all that the contender has noted so far is in the log now
 	Lost(k *Contender, noticed bool)     // a holder has lost the lock
 	Violation(v Violation, known string) // known: the name of the Known that it matches, or ""
-	Note(who string, text i18n.Text)     // a remark for the viewer; who: "" is the world
+	Note(who string, text i18n.Text)     // a remark for the viewer; "" is the world
 }
 
 const isLost, isNoticed = true, true // for Arrived and Lost
