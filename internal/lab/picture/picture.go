@@ -23,11 +23,11 @@ const (
 	width      = 860
 	left       = 62 // from the picture's edge to the lanes: for the names
 	right      = 18 // from the lanes to the picture's edge
-	titleH     = 34 // of a panel's title
+	titleH     = 52 // of a panel's title, with the numbers below it
 	serverLane = 26 // from the server's lane to the first client's
 	clientLane = 22 // from a client's lane to the next one's
 	foot       = 14 // below the last lane of a panel
-	legendH    = 22
+	legendH    = 40 // two lines
 )
 
 //go:embed picture.css
@@ -36,13 +36,11 @@ var style string
 // Draw draws films one below the other, on one clock. Each has a lane for the server and one for each client; a line
 // between two lanes is a packet, with its real departure and arrival.
 func Draw(lang i18n.Language, alt string, panels ...Panel) string {
-	var end time.Duration
-	height := 0
+	end, height := time.Duration(0), legendH
 	for _, p := range panels {
 		end = max(end, allDone(p.Film))
 		height += titleH + serverLane + clientLane*len(p.Film.Clients) + foot
 	}
-	height += legendH
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" `+
 		`width="%d" height="%d" role="img" aria-label="%s">`+"\n", width, height, width, height, html.EscapeString(alt))
@@ -74,7 +72,7 @@ func (p Panel) draw(b *strings.Builder, lang i18n.Language, top int, end time.Du
 		return left + float64(min(at, end))/float64(end)*(width-left-right)
 	}
 	fmt.Fprintf(b, `<text class="p t" x="12" y="%d">%s</text>`+"\n", top+21, html.EscapeString(p.Title))
-	fmt.Fprintf(b, `<text class="p s" x="%d" y="%d" text-anchor="end">%s</text>`+"\n", width-right, top+21,
+	fmt.Fprintf(b, `<text class="p s" x="12" y="%d">%s</text>`+"\n", top+39,
 		i18n.Textf("%d requests, %d watch events, %d wake-ups", count.Requests, count.Events, count.Wakeups).In(lang))
 	serverY := top + titleH + 6            // a lane's y is that of its line
 	laneY := make(map[string]int)          // by the name of a client or a contender
@@ -102,12 +100,12 @@ func (p Panel) draw(b *strings.Builder, lang i18n.Language, top int, end time.Du
 		fmt.Fprintf(b, `<line class="%s" x1="%.1f" y1="%d" x2="%.1f" y2="%d"/>`+"\n", packet.Kind, x(packet.Sent), from, x(packet.Arrived), to)
 	}
 
-	last := make(map[string]film.Mark) // the last change of each contender's state
+	last, woken := make(map[string]film.Mark), "" // the last change of each contender's state, and the dots, above its bars
 	for _, m := range f.Marks {
 		y := laneY[m.Who]
 		switch m.Kind {
 		case "wakeup":
-			fmt.Fprintf(b, `<circle class="woken" cx="%.1f" cy="%d" r="3.2"/>`+"\n", x(m.At), y)
+			woken += fmt.Sprintf(`<circle class="woken" cx="%.1f" cy="%d" r="3.2"/>`+"\n", x(m.At), y)
 		case "state":
 			if was := last[m.Who]; was.State == "waits" || was.State == "holds" {
 				fmt.Fprintf(b, `<line class="%s" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/>`+"\n", was.State, x(was.At), x(m.At), y, y)
@@ -115,22 +113,22 @@ func (p Panel) draw(b *strings.Builder, lang i18n.Language, top int, end time.Du
 			last[m.Who] = m
 		}
 	}
+	b.WriteString(woken)
 	return serverY + serverLane + (len(f.Clients)-1)*clientLane + foot + 8 // below the last client's lane
 }
 
-func legend(b *strings.Builder, lang i18n.Language, y int) {
-	x := 12
-	for _, item := range []struct {
+// legend says what the lines are, at the left, where a narrow window shows it.
+func legend(b *strings.Builder, lang i18n.Language, top int) {
+	for i, item := range []struct {
 		class string
 		text  i18n.Text
 	}{
 		{"holds", "holds the lock"}, {"waits", "waits"}, {"request", "request"},
-		{"reply", "reply"}, {"event", "watch event"},
+		{"woken", "woken"}, {"event", "watch event"}, {"reply", "reply"},
 	} {
+		x, y := 12+128*(i%3), top+18*(i/3)
 		fmt.Fprintf(b, `<line class="%s" x1="%d" x2="%d" y1="%d" y2="%d"/><text class="p s" x="%d" y="%d">%s</text>`+"\n",
 			item.class, x+4, x+26, y, y, x+36, y+4, item.text.In(lang))
-		x += 60 + 7*len(item.text.String()) // about 7 pixels for each letter
 	}
-	fmt.Fprintf(b, `<circle class="woken" cx="%d" cy="%d" r="3.2"/><text class="p s" x="%d" y="%d">%s</text>`+"\n", x+4,
-		y, x+16, y+4, i18n.Text("woken").In(lang))
+	fmt.Fprintf(b, `<circle class="woken" cx="27" cy="%d" r="3.2"/>`+"\n", top+18)
 }
