@@ -1,4 +1,4 @@
-import { above, packetsIn } from "./film.js";
+import { above, lastOf, packetsIn } from "./film.js";
 import { reachOf } from "./stage.js";
 import { say, clockText } from "./strings.js";
 
@@ -86,7 +86,7 @@ export class Diagram {
     g.clearRect(0, 0, W, H);
     g.font = "11px " + this.font;
     g.textBaseline = "middle";
-    const fine = this.lane >= 12, n = F.units.length;
+    const fine = this.lane >= 12, n = F.units.length, last = lastOf(F, clock);
 
     // Pauses that are shown short.
     for (const gap of clock.gaps) {
@@ -116,7 +116,7 @@ export class Diagram {
       for (const s of F.lanes[u]) {
         if (s.to < from || s.from > to || s.state === "outside" || s.state === "done") continue;
         const a = Math.max(this.left, X(s.from));
-        const end = Math.min(s.to, F.end, to), b = Math.min(W, X(end));
+        const end = Math.min(s.to, last, to), b = Math.min(W, X(end));
         const stretch = (x0, x1, alpha) => {
           if (x1 <= x0) return;
           g.globalAlpha = alpha;
@@ -151,7 +151,7 @@ export class Diagram {
     F.clients.forEach((c, i) => {
       for (const s of F.breaks[i]) {
         if (s.to < from || s.from > to) continue;
-        const a = Math.max(this.left, X(s.from)), b = Math.min(W, X(Math.min(s.to, F.end)));
+        const a = Math.max(this.left, X(s.from)), b = Math.min(W, X(Math.min(s.to, last)));
         g.globalAlpha = s.from > t ? 0.3 : 1;
         g.strokeStyle = k.lost;
         g.setLineDash(s.state === "stopped" ? [2, 3] : [6, 4]);

@@ -338,6 +338,9 @@ export function whereAt(F, t) {
   });
 }
 
+// lastOf is the instant up to which a film's last state is drawn. It goes on beside a longer film, as when a hang ends it.
+export const lastOf = (F, clock) => F.growing ? F.end : clock.end;
+
 // Time as it is shown. Where nothing happens for long (a session timeout of
 // 40 s among packets of 20 ms), the clock hurries: a gap is shown as a short
 // one. Films side by side share one clock.

@@ -1,6 +1,6 @@
 // The panels side by side, and the strip above the time: when the lock is held, events, violations.
 import { reason, say } from "./strings.js";
-import { makeClock } from "./film.js";
+import { lastOf, makeClock } from "./film.js";
 import { $, el } from "./app.js";
 import { app, open, tell } from "./store.js";
 import { notice } from "./notice.js";
@@ -70,6 +70,7 @@ export function whole() { app.growing = false; }
 function showFilms() {
   app.clock = makeClock(app.panels.map(p => p.F));
   app.roomForVerdict = app.panels.some(p => p.F.violations.length > 0);
+  document.body.classList.toggle("loses", app.panels.some(p => p.F.film.marks.some(m => m.kind === "lost")));
   for (const kind of Object.keys(JUMPS)) {
     const none = merged(JUMPS[kind]).length === 0;
     for (const way of ["-back", "-on"]) document.querySelector(`[data-action="${kind + way}"]`).disabled = none;
@@ -165,7 +166,7 @@ export function drawOverviewBase() {
     g.fillStyle = color("faint");
     g.fillRect(0, y + 2, w, room - 4);
     p.F.hold.forEach((s, j) => {
-      const a = X(s.from), b = X(Math.min(s.to, p.F.end));
+      const a = X(s.from), b = X(Math.min(s.to, lastOf(p.F, app.clock)));
       g.fillStyle = color(s.lost ? "lost" : "holds");
       g.globalAlpha = j % 2 ? 0.55 : 0.85;
       g.fillRect(a, y + 3, Math.max(1, b - a - (b - a > 4 ? 1 : 0)), room - 9);
