@@ -185,8 +185,8 @@ export class Stage {
       put(g, "data-owner", owner);
       if (g.owner) write(g.owner, node && (this.leafH > 26 || owner.length * 7 < this.leafW) ? fit(owner, this.leafW * 0.7) : ""); // a small one has room for a letter
       write(g.title, node ? p + (owner ? " · " + owner : "") : p + say("sentenceGap") + say("nothingThere"));
-      const holder = owner && F.unitIndex.has(owner) && s.units[F.unitIndex.get(owner)];
-      put(g, "data-held", holder && holder.state === "holds" && node.at <= holder.since ? "yes" : ""); // and not a card for which it waits besides
+      const owners = F.unitIndex.has(owner) ? [F.unitIndex.get(owner)] : F.unitsOf.get(owner) || []; // a shared card is of all in its client
+      put(g, "data-held", owners.some(i => s.units[i].state === "holds" && node.at <= s.units[i].since) ? "yes" : ""); // and not a card for which it waits besides
       put(g, "data-inspected", options && options.inspected && options.inspected.key === p ? "yes" : "");
     });
     F.clients.forEach((c, i) => {
@@ -239,7 +239,7 @@ export class Stage {
       const e = this.threads[i] || (this.threads[i] = svgEl("path", {}, this.threadLayer));
       put(e, "class", into && into.kind === "watch" && into.key === key ? cls + " chosen" : cls);
       put(e, "data-watch", cls === "thread" ? client + " " + path : "");
-      put(e, "d", thread(a, b));
+      put(e, "d", thread(a, b, cls === "thread" && !crowd && Math.abs(a.x - b.x) < 2 ? 10 : 0));
     });
     while (this.threads.length > threads.length) this.threads.pop().remove();
 
@@ -322,9 +322,10 @@ function fit(text, width) {
   return text.length > room ? text.slice(0, Math.max(1, room - 1)) + "…" : text;
 }
 
-function thread(a, b) {
+// A watch above its own client bows, beside the wire.
+function thread(a, b, bow) {
   const h = (b.y - a.y) * 0.45;
-  return `M${round(a.x)} ${round(a.y)}C${round(a.x)} ${round(a.y + h)} ${round(b.x)} ${round(b.y - h)} ${round(b.x)} ${round(b.y)}`;
+  return `M${round(a.x)} ${round(a.y)}C${round(a.x - bow)} ${round(a.y + h)} ${round(b.x - bow)} ${round(b.y - h)} ${round(b.x)} ${round(b.y)}`;
 }
 
 function curve(a, b, f) {
