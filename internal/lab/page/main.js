@@ -17,7 +17,7 @@ import { loadFilms } from "./films.js";
 import { drawPlayHints, forgetPlay, loadPlay, sayPlay, showWatched } from "./choices.js";
 import { showFate } from "./fate.js";
 import { forgetFind, loadFind, sayFind } from "./find.js";
-import { drawStory } from "./story.js";
+import { drawStory, reveal } from "./story.js";
 import { drawPredict } from "./predict.js";
 import { drawInspect } from "./inspect.js";
 import { drawCost } from "./cost.js";
@@ -92,8 +92,7 @@ async function openLink(hash = location.hash) {
   if (scene.mode === "find" && scene.kinds.length === 0) scene.kinds = KINDS.slice(0, 5);
   await open(scene, extra.t !== undefined ? { start: extra.t } : {});
   if (extra.t !== undefined && extra.play === "1" && !app.calm) setPlaying(true);
-  // In a low frame, such as the reader's in a small window, the story and the stage come first.
-  if (parent !== window && innerHeight < 700) scrollTo(0, $($("story").hidden ? "panels" : "story").getBoundingClientRect().top + scrollY - 4);
+  reveal();
 }
 
 // A server that watches the locks sends an event when one was saved.

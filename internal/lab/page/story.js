@@ -4,7 +4,7 @@ import { formatLink } from "./link.js";
 import { $, el, refill } from "./app.js";
 import { app, open } from "./store.js";
 import { isPast, jump, playTo, when } from "./time.js";
-import { drawOpening } from "./opening.js";
+import { drawOpening, opening } from "./opening.js";
 import { secret } from "./levels.js";
 import { sceneOf } from "./modes.js";
 
@@ -18,6 +18,12 @@ function currentStory() {
 }
 
 const longest = 12; // seconds from one stop to the next
+
+// reveal scrolls to the story where the stage would else be below the window: on a phone, and in a low frame.
+export function reveal() {
+  const low = parent !== window && innerHeight < 700, narrow = innerWidth <= 760 && $("caption") && !opening();
+  if (low || narrow) scrollTo(0, $($("story").hidden ? "panels" : "story").getBoundingClientRect().top + scrollY - 4);
+}
 
 // The buttons that a caption names. For a projector those of the page are hidden.
 const named = text => [...text.matchAll(/“([^”]+)”/g)].map(([, name]) => el("button", { class: "named", onclick: () => {
@@ -41,5 +47,5 @@ export function drawStory() {
     el("span", { class: "group" }, ...app.projector && stop ? named(translated(stop.text)) : [],
       el("button", { id: "story-back", disabled: at < 1, onclick: () => jump(stops.findLast(x => x.at_ns < app.t)?.at_ns ?? 0), title: say("story.back"), "aria-label": say("story.back") }, "‹"),
       el("span", { class: "count" }, at + " / " + stops.length),
-      el("button", { id: "story-next", class: "main", disabled: at >= stops.length, onclick: () => playTo(stops[at].at_ns, longest) }, say("story.next")))]);
+      el("button", { id: "story-next", class: "main", disabled: at >= stops.length, onclick: () => { reveal(); playTo(stops[at].at_ns, longest); } }, say("story.next")))]);
 }
