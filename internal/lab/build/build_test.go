@@ -139,7 +139,7 @@ func TestTheOneFileHoldsEverything(t *testing.T) {
 	p := smallPage(t)
 	text := string(testenv.Must(p.OneFile())(t))
 	require.NotRegexp(t, `(src|href)="[^"d#]`, text, "nothing is loaded: an address is empty, data: or #…")
-	require.Contains(t, text, "<style>\nbody { color: black }")
+	require.Contains(t, text, "<style>\nbody{color:black}")
 	require.NotContains(t, text, `type="module"`, "no module is loaded before the import map")
 	require.Contains(t, text, `<script>
 // packed

@@ -30,6 +30,7 @@ var (
 	// importLine matches an import of a module of the page, which begins its line or ends a list of several.
 	importLine  = regexp.MustCompile(`(?m)(^(?:import|export)\b[^"';]*|^\}\s*from\s*)"\./([^"]+)"`)
 	forReaders  = regexp.MustCompile(`(?m)^ +|(?s:/\*.*?\*/\s*)`)      // indents and comments of a style sheet or a page
+	inStyle     = regexp.MustCompile(` ?([{}]) ?|([;:,]) `)            // blanks that a style sheet does not need
 	commentLine = regexp.MustCompile(`(?m)^[\t ]+(?://.*\n)?|^//.*\n`) // indents and lines of comment of a module
 	indent      = regexp.MustCompile(`(?m)^\t+(?://.*\n)?`)            // the same of the worker, if a tab is before it
 )
@@ -89,7 +90,7 @@ func (b *Page) inlined(afterScript, policy string) ([]byte, error) {
 			text, err = b.script(file)
 			text += afterScript
 		case path.Ext(file) == ".css":
-			text = "<style>\n" + strings.ReplaceAll(forReaders.ReplaceAllString(string(body), ""), "</style", `<\/style`) + "</style>"
+			text = "<style>\n" + strings.ReplaceAll(inStyle.ReplaceAllString(forReaders.ReplaceAllString(string(body), ""), "$1$2"), "</style", `<\/style`) + "</style>"
 		default:
 			kind, _, _ := strings.Cut(loopback.ContentType(file), ";")
 			text = `<link rel="icon" href="data:` + kind + ";base64," + base64.StdEncoding.EncodeToString(body) + `">`
