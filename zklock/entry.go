@@ -15,11 +15,14 @@ import (
 	"example.com/zklock/zklock/internal/record"
 )
 
-// An entry is one node of ours in the queue. One goroutine at a time makes all its requests, from the create to the
-// delete: the client's calls cannot be cancelled, so callers wait on channels, ctx in hand. While others are before the
-// node there is no such goroutine: the entry is parked.
+// An entry is one node of a Mutex in the queue. Owners of the Mutex wait for the lock in memory, each with a turn
+// (queue.go), and hold it one after the other by the same entry.
+//
+// One goroutine at a time makes all requests of an entry, from the create to the delete: the client's calls cannot be
+// cancelled, so callers wait on channels, ctx in hand. While others are before the node there is no such goroutine: the
+// entry is parked (parking.go).
 type entry struct {
-	rec  record.Record // the node's
+	rec  record.Record // the node's data
 	node *client.Node  // nil before there is one
 
 	left    chan struct{} // closed when the entry is leaving: the node is no longer needed
@@ -29,30 +32,30 @@ type entry struct {
 	// Used by that goroutine alone.
 	token  int64           // the node's czxid, or a zxid as good; 0 before it is known
 	own    <-chan zk.Event // the watch on the node; nil if there is none
-	proved bool            // the session is being proved for it
+	proved bool            // prove (wait.go) has asked for proofs of the session; finish takes that back
 
 	// What wait.go remembers of the queue before the node; for that goroutine, too.
-	third   int32            // the number of the third node before it, if there were three in the last list
-	marks   bool             // the queue was deep: the node's delete leaves a low-water mark, see deepQueue
-	pollDue <-chan time.Time // when to look for the node before it; nil: it was looked for
+	third   int32            // the number of the third node before it in the last list, if there was one
+	marks   bool             // the queue was deep: the node's delete writes into the parent that all before it have gone
+	pollDue <-chan time.Time // when to look for the node before it, whose watch may be lost; nil: it was looked for
 
 	deleted bool // the node was there until our delete; written before ended is closed
 
 	// Guarded by Mutex.mu.
-	state   state
-	parked  *parking    // nil: a goroutine of the entry runs
-	holder  *turn       // the owner's that holds the lock by it, or has lost it
-	failed  []*turn     // have got err, but their owners have not been notified yet
-	holds   int         // how many have begun
-	entered time.Time   // when the first hold began
-	revoked bool        // another contender asks for the lock
-	behind  bool        // it is queued, and another Mutex's node is before it
-	err     error       // why the node has gone, or could not be deleted; nil if we have deleted it
-	clock   *time.Timer // closes Lost
-	cacheable
+	state     state
+	parked    *parking    // nil: a goroutine of the entry runs
+	holder    *turn       // of the owner that holds the lock, or has lost it; nil while queued or idle
+	failed    []*turn     // have an error, but their owners have not been notified yet
+	holds     int         // how many have begun
+	entered   time.Time   // when the first hold began
+	revoked   bool        // another contender asks for the lock
+	behind    bool        // another Mutex's node is before it, so TryLock is refused
+	err       error       // why the node has gone, or could not be deleted; nil if we have deleted it
+	clock     *time.Timer // closes Lost when the session is no longer safe (queue.go)
+	cacheable             // whether an idle node stays (caching.go)
 }
 
-// A state says how far an entry is on its way. The diagram is in doc.go.
+// A state says how far an entry is on its way. The diagram in doc.go has what leads from one to the next.
 type state int
 
 const (
@@ -72,23 +75,25 @@ func (e *entry) stateLocked() state {
 	return e.state
 }
 
-// run is the life of an entry: it makes the node, waits until it is the first, takes
-// the lock, keeps the node while its owners hold the lock, and deletes it.
+// run begins the life of an entry: it makes the node, and reads which contenders are before it. proceed goes on.
 func (m *Mutex) run(e *entry) {
-	growStack() // parking.go
+	growStack() // parking.go: otherwise the stacks of waiting calls are in the way
 	var before queue
 	err := m.create(e)
 	if err == nil && !e.node.Alone { // as far as the create shows
 		before, err = m.list(e)
 	}
 	if isFirst := before.length == 0; err == nil && isFirst && e.token == 0 {
-		err = m.watchOwn(e) // which reads the token
+		err = m.watchOwn(e) // which reads the token: neither the create nor the list has shown it
 	}
 	m.proceed(e, before, err)
 }
 
-// proceed goes on with the life of e when those before it are known. It returns when e is parked: its events are then
-// awaited without a goroutine of its own. It is called again, in another one, when something has changed.
+// proceed goes on with the life of e when the contenders before it are known:
+//   - While there are any, refuseTry ends the calls of TryLock, and wait parks the entry. Then proceed returns. When
+//     something has changed, parking.go calls proceed again, in another goroutine.
+//   - take waits until the session is safe, and gives the lock to an owner: the entry is held.
+//   - keep watches the node while it is held or idle, until the Mutex gives it up, and finish deletes it.
 func (m *Mutex) proceed(e *entry, before queue, err error) {
 	for err == nil && before.length > 0 {
 		m.refuseTry(e, before)
@@ -183,7 +188,7 @@ func (m *Mutex) create(e *entry) (err error) {
 	m.mu.Lock()
 	m.entries = append(m.entries, e)
 	m.mu.Unlock()
-	// After the last number but one ZooKeeper repeats numbers, and the parent's pzxid, which may be a token, stays.
+	// From MaxInt32 on ZooKeeper repeats numbers, and the parent's pzxid, which may be a token, no longer grows.
 	if e.node.Number == math.MaxInt32 || e.node.Number < 0 {
 		return fmt.Errorf("%w: %s has a number that comes again: delete %s until that succeeds, when it is empty",
 			zk.ErrNodeExists, e.node.Path, m.path)
@@ -202,16 +207,15 @@ func (m *Mutex) entryLocked(name string) *entry {
 // keep keeps the node of the holder until the Mutex gives it up (nil), or it has gone (client.ErrGone).
 func (m *Mutex) keep(e *entry) error {
 	pause := m.client.Timeout() / 3 // between looks: the client may miss an event while it reconnects
-	next := pause                   // until the second look
-	look := time.NewTimer(pause)
-	defer look.Stop()
+	first, second := pause, pause   // until the first look, and from there to the second
 	if e.own == nil {
-		// A contender that was alone sets its watch only now: if the lock is not held for long, nothing is sent between
-		// the create and the delete. It looks at the queue no later than others.
-		first := m.client.Timeout() / 8
-		look.Reset(first)
-		next -= first
+		// A contender that was alone sets its watch only in the first look: if the lock is not held for long, nothing is
+		// sent between the create and the delete. The second look is when that of others is the first.
+		first = m.client.Timeout() / 8
+		second = pause - first
 	}
+	look, next := time.NewTimer(first), second
+	defer look.Stop()
 
 	rivals, err := m.watchForRivals(e)
 	for err == nil {
@@ -247,7 +251,7 @@ func (m *Mutex) lookWithoutEvent(e *entry, queueIsWatched bool) error {
 	if err = m.recognize(e, data, stat, err); errors.Is(err, client.ErrGone) {
 		return err
 	}
-	return nil // after another error the next look may succeed
+	return nil // after any other error the next look may succeed
 }
 
 // ownChanged handles an event of e's own node.
@@ -270,8 +274,8 @@ func (m *Mutex) watchOwn(e *entry) error {
 	return m.recognize(e, data, stat, err)
 }
 
-// recognize handles what was read from e's node: when it was made, and whether another contender asks for the lock. A
-// record that a client has written over, as Curator's Revoker does, is written again; only Participants needs it.
+// recognize handles what was read from e's node: it may have gone, or ask for the lock. A record that a client has
+// written over, as Curator's Revoker does, is written again, for Participants.
 func (m *Mutex) recognize(e *entry, data []byte, stat *zk.Stat, err error) error {
 	if errors.Is(err, zk.ErrNoNode) || err == nil && stat.EphemeralOwner != e.node.Session {
 		return client.ErrGone
@@ -291,7 +295,7 @@ func (m *Mutex) recognize(e *entry, data []byte, stat *zk.Stat, err error) error
 			close(e.holder.revoke)
 		}
 		e.revoked = true
-		m.passLocked(e)
+		m.passLocked(e) // an idle node is given up
 		m.mu.Unlock()
 	}
 	if own := e.rec.Encode(); !bytes.Equal(data, own) {
@@ -300,18 +304,18 @@ func (m *Mutex) recognize(e *entry, data []byte, stat *zk.Stat, err error) error
 	return nil
 }
 
-// reportRefusal returns the function that reports to the waiting callers, and to those of
-// Unlock, that the server refuses a request which must succeed in the end.
+// reportRefusal returns the function that reports to waiting callers, those of Unlock too, that the server refuses a
+// request which must succeed in the end. It gets the number of the try and its error.
 func (m *Mutex) reportRefusal(e *entry) client.RefusalFunc {
-	const patience = 3 // tries: the reason may pass
+	const patience = 3 // the try that is reported: before that, the reason may pass
 	return func(n int, err error) {
 		if n != patience {
-			return // too early, or reported before
+			return
 		}
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		err = fmt.Errorf("zklock: %w (it is tried again until the session ends)", err)
-		for _, t := range e.failed { // with another error
+		for _, t := range e.failed { // they have another error
 			t.err = errors.Join(t.err, err)
 		}
 		m.leaveLocked(e, err)

@@ -18,7 +18,7 @@ type situation struct {
 	rivals    rivals        // other contenders: absent, asked for by a list that is on its way, or assumed
 	revoked   bool          // another contender asks for the lock
 	wanted    bool          // an owner of the Mutex waits
-	lasts     bool          // the session stays safe until the next proof
+	lasts     bool          // Client.Lasts: the session stays safe until the next proof, and long enough for a hold
 	shut      bool          // Shutdown was called
 }
 
@@ -54,9 +54,9 @@ func (s situation) verdict() verdict {
 	return keep
 }
 
-// passLocked hands the lock on, or keeps or gives up the node, if e is idle.
+// passLocked hands the lock on, or keeps or gives up the node, if e is idle. e is nil if the Mutex has none.
 func (m *Mutex) passLocked(e *entry) {
-	if e.stateLocked() != idle {
+	if e == nil || e.state != idle {
 		return
 	}
 	now := situation{
@@ -75,8 +75,7 @@ func (m *Mutex) passLocked(e *entry) {
 	}
 }
 
-// releaseLocked ends a turn whose last lease has ended. An owner that waits leaves the queue in memory. After one that
-// holds the lock, verdict says what becomes of the node.
+// releaseLocked ends a turn (queue.go) whose last lease has ended: an owner's wait in memory, or its hold of the lock.
 func (m *Mutex) releaseLocked(t *turn) {
 	if m.owners[t.owner] == t {
 		delete(m.owners, t.owner)
@@ -88,7 +87,7 @@ func (m *Mutex) releaseLocked(t *turn) {
 
 	e := t.entry
 	if e == nil || e.holder != t || e.state != held {
-		return
+		return // it has waited, or has lost the lock
 	}
 	e.state, e.holder = idle, nil
 	m.stats.HoldDuration += time.Since(t.since)
@@ -98,7 +97,7 @@ func (m *Mutex) releaseLocked(t *turn) {
 	t.nodeGoes = e.state >= leaving // the states from leaving on are those of a node that is given up
 }
 
-// grantLocked gives the lock to the first owner that waits.
+// grantLocked gives the lock to the first owner that waits: because the node is now the first, or by a hand-over.
 func (m *Mutex) grantLocked(e *entry) {
 	t := m.waiting[0]
 	m.waiting = slices.Delete(m.waiting, 0, 1)
@@ -113,7 +112,7 @@ func (m *Mutex) grantLocked(e *entry) {
 	m.stats.WaitDuration += time.Since(t.since)
 	t.since = time.Now()
 
-	if e.revoked {
+	if e.revoked { // another contender asked while the node was queued; after that a node is not handed over
 		close(t.revoke)
 	}
 	close(t.ready)

@@ -44,17 +44,19 @@ type Participant struct {
 func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 	m.check()
 	var all []Participant
+	// Aside runs the function in a goroutine, and returns when that is done or ctx ends, which closes left.
 	err := m.client.Aside(ctx, &m.tasks, "list the participants of "+m.path, func(left <-chan struct{}) error {
 		isContender := func(name string) bool { return record.KindOf(name, nil) != nil }
 		children, err := m.client.ReadChildren(left, m.path, isContender)
-		// In their order: that of their numbers, if they have any.
+		// In their order: that of their numbers, if they have any, is that of their czxids.
 		slices.SortFunc(children, func(a, b client.Child) int { return cmp.Compare(a.Stat.Czxid, b.Stat.Czxid) })
 
-		var before record.Class
+		// A kind of contender has two sets of classes, as bits: Is, which it belongs to, and After, which it waits for.
+		var before record.Class // those of the contenders so far
 		for i, child := range children {
 			kind := record.KindOf(child.Name, child.Data)
 			p := m.participant(child, kind)
-			waits := before&kind.After != 0 // a class of contenders that it comes after is before it
+			waits := before&kind.After != 0
 			p.Position, p.Holds = i, !waits
 			before |= kind.Is
 			all = append(all, p)
@@ -62,7 +64,7 @@ func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 		return err
 	})
 	if err != nil {
-		return nil, err // without all, which the function above may still write if ctx has ended
+		return nil, err // all may still be written, if ctx has ended
 	}
 	return all, nil
 }
@@ -70,7 +72,7 @@ func (m *Mutex) Participants(ctx context.Context) ([]Participant, error) {
 // participant returns what is known of a contender from its node alone, and of one of this Mutex from its entry.
 func (m *Mutex) participant(child client.Child, kind *record.Kind) Participant {
 	p := Participant{
-		Data: child.Data, Node: m.path + "/" + child.Name, Token: child.Stat.Czxid << passBits,
+		Data: child.Data, Node: m.path + "/" + child.Name, Token: child.Stat.Czxid << passBits, // of its first hold
 		Library: kind.Library, Kind: kind.Role, Passes: kind.Passes(), Unreadable: child.Unreadable,
 		Session: child.Stat.EphemeralOwner, Since: time.UnixMilli(child.Stat.Ctime),
 	}
@@ -83,9 +85,10 @@ func (m *Mutex) participant(child client.Child, kind *record.Kind) Participant {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch e := m.entryLocked(child.Name); {
-	case e.stateLocked() == idle:
-		p.Owner, p.Token, p.Cached = "", m.tokenLocked(e), true
-	case e != nil && e.holder != nil:
+	case e == nil: // the node is not this Mutex's
+	case e.state == idle:
+		p.Owner, p.Token, p.Cached = "", m.tokenLocked(e), true // of the next hold
+	case e.holder != nil:
 		p.Owner, p.Token = e.holder.owner.name, e.holder.token
 	}
 	return p

@@ -14,6 +14,7 @@ import (
 // that releases the lock hands it on to the next one in memory, without a request, a few times and not for long. Then
 // the Mutex deletes the node and queues again, behind the waiters of other processes. It has no second node in the
 // queue before: a contender that came after it would wait for two turns. (Lock cohorting: Dice et al., 2012.)
+// The node is an entry (entry.go). After an owner has released the lock the entry is idle: see verdict (handover.go).
 
 // A turn is one owner's place in the memory's queue, and then its hold of the lock.
 type turn struct {
@@ -75,8 +76,8 @@ func (m *Mutex) queueLocked() {
 	}
 }
 
-// enter makes e, which is the first in the queue, the holder of the lock. It returns
-// false if nobody needs e any more, or if the session may end too soon.
+// enter makes e, which is the first in the queue, the holder of the lock. It returns false if nobody needs e any more,
+// or if the session may end too soon.
 func (m *Mutex) enter(e *entry) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -144,11 +144,6 @@ func (c *Client) Timeout() time.Duration {
 // client's calls cannot be cancelled, so a caller that has a ctx must not use call in its own goroutine.
 func (c *Client) call(by answerer, request func() error) error { return c.send(by, request, false) }
 
-// callInRound is call for a request of a round, which is never kept back.
-func (c *Client) callInRound(by answerer, request func() error) error {
-	return c.send(by, request, true)
-}
-
 // send makes the request. Its error is a *noAnswer if the request may have another result the next time (errors.go).
 func (c *Client) send(by answerer, request func() error, inRound bool) error {
 	first := c.begin(inRound)

@@ -13,11 +13,12 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// A Mark is the child of a guard node that stands for a hold. No other hold has its name: servers that have lost their
-// data give out the same tokens again, and the ID is random. Earlier versions of zklock had no ID, and refuse a guard
-// node that has the name of a mark with one.
+// A guard node fences late writes. It has one child, the last mark, and its data is the mark's name, "TOKEN-ID". A Mark
+// stands for a hold, and a guarded write checks in the same transaction that the hold's mark is there. No other hold
+// has its name: servers that have lost their data give out the same tokens again, and the ID is random. Earlier
+// versions of zklock have marks without an ID, and refuse a guard node whose data has one.
 type Mark struct {
-	Token int64
+	Token int64  // of the hold
 	ID    string // "": none
 }
 
@@ -31,16 +32,16 @@ func (m Mark) String() string {
 // In returns the path of the mark below a guard node.
 func (m Mark) In(path string) string { return path + "/" + m.String() }
 
-// Guard makes a mark below the guard node, and deletes the last one, whose name is the data of the guard node. Once
-// over returns an error, because the lease is over, nothing is sent. After an error of Guard the mark may be there, and
-// Guard with the same mark finds it.
+// Guard reads the guard node. Then one transaction makes the guard node or writes its data, makes the mark, and deletes
+// the last mark. If one of these has changed meanwhile, Guard reads again. Once over returns an error, because the
+// lease is over, nothing is sent. After an error of Guard the mark may be there: the same mark is found then.
 func (c *Client) Guard(stop <-chan struct{}, over func() error, path string, mark Mark, acl []zk.ACL) error {
+	const ofGuard, ofLast = 0, 2 // the indices of the operations on the guard node and on the last mark
 	data := fmt.Append(nil, mark)
-	var missing Mark // a last mark that was found deleted already
+	var missing Mark // a last mark that somebody has deleted
 	for {
 		seen, stat, err := c.Get(stop, path)
 		there := err == nil
-		const ofGuard, ofLast = 0, 2 // the indices of the operations on the guard node and on the last mark
 		ops := []any{
 			&zk.CreateRequest{Path: path, Data: data, Acl: acl},
 			&zk.CreateRequest{Path: mark.In(path), Acl: acl},
@@ -64,19 +65,18 @@ func (c *Client) Guard(stop <-chan struct{}, over func() error, path string, mar
 		}
 
 		done, err := c.Multi(stop, over, ops...)
+		noNode := errors.Is(err, zk.ErrNoNode)
 		switch failed := slices.IndexFunc(done, func(r zk.MultiResponse) bool { return r.Error != nil }); {
 		case err == nil:
 			return nil
-		case errors.Is(err, ErrUnknownOutcome):
-			// The next read shows the outcome.
-		case failed == ofGuard && (errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNodeExists)),
-			failed == ofGuard && errors.Is(err, zk.ErrNoNode) && there:
-			// The guard node has been written, made or deleted since it was read: read it again.
-		case failed == ofGuard && errors.Is(err, zk.ErrNoNode):
+		case errors.Is(err, ErrUnknownOutcome): // the next read shows the outcome
+		case failed == ofGuard && noNode && !there: // the create needs a parent
 			return fmt.Errorf("the parent of the guard has to exist: %w", err)
-		case failed == ofLast && errors.Is(err, zk.ErrNoNode):
+		case failed == ofGuard && (noNode || errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNodeExists)):
+			// The guard node has been deleted, written or made since it was read.
+		case failed == ofLast && noNode:
 			missing = last
-		default:
+		default: // a failed create of the mark, too
 			return err
 		}
 		if err := c.Sync(stop); err != nil { // what was read is old
@@ -85,8 +85,8 @@ func (c *Client) Guard(stop <-chan struct{}, over func() error, path string, mar
 	}
 }
 
-// Guarded carries out all operations, or none: they are package zk's requests. It returns
-// ErrFenced if the mark of the guard at path has gone. Once over returns an error, nothing is sent.
+// Guarded carries out all operations, or none: they are package zk's requests. mark is the path of the guard's mark,
+// below the guard node at path: if it has gone, Guarded returns ErrFenced. Once over returns an error, nothing is sent.
 func (c *Client) Guarded(
 	ctx context.Context, tasks *Tasks, over func() error, path, mark string, operations []any,
 ) ([]zk.MultiResponse, error) {
@@ -94,7 +94,7 @@ func (c *Client) Guarded(
 	if ctx.Err() != nil {
 		return nil, c.Ended(ctx, what, began)
 	}
-	const ofOperations = 1 // their first index, behind the check of the mark
+	const ofMark, ofOperations = 0, 1 // the indices of the check of the mark, and of the first operation
 	all := []any{&zk.CheckVersionRequest{Path: mark, Version: -1}}
 	for _, operation := range operations {
 		switch operation.(type) {
@@ -110,22 +110,22 @@ func (c *Client) Guarded(
 
 	var done []zk.MultiResponse
 	var err error
-	answered := make(chan struct{})
+	answered := make(chan struct{}) // closed when done and err are written; Aside may return before, at the end of ctx
 	ended := c.Aside(ctx, tasks, what, func(stop <-chan struct{}) error {
 		defer close(answered)
 		done, err = c.Multi(stop, over, all...)
 		return err
 	})
 	switch {
-	case !IsClosed(answered): // ctx has ended
+	case !IsClosed(answered): // the operations may still be carried out
 		return nil, fmt.Errorf("%w: %w", ended, ErrUnknownOutcome)
 	case err == nil:
 		return done[ofOperations:], nil
-	case errors.Is(err, ErrStopped):
-		return nil, ended // and nothing was sent
+	case errors.Is(err, ErrStopped): // ctx has ended before anything was sent
+		return nil, ended
 	case errors.Is(err, ErrFenced):
 		return nil, err
-	case len(done) > 0 && errors.Is(done[0].Error, zk.ErrNoNode): // the mark
+	case len(done) > ofMark && errors.Is(done[ofMark].Error, zk.ErrNoNode):
 		return nil, fmt.Errorf("%w: %s", ErrFenced, path)
 	}
 	return done[min(ofOperations, len(done)):], fmt.Errorf("zklock: %s: %w", what, err)

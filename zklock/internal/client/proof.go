@@ -17,11 +17,10 @@ import (
 // reported to the leader. Three answered requests together do:
 //
 //   - The sign, any request. The follower has received it.
-//   - The barrier, a sync or a write, sent at least 7/24 T after the sign was answered. The
-//     leader pings each follower every half tick, so in that time it has sent at least
-//     one ping, and the follower has replied with its sessions, that of the sign among
-//     them. The leader's messages to a follower keep their order, so the follower
-//     replied to that ping before it passed on the answer to the barrier.
+//   - The barrier, a sync or a write, sent at least 7/24 T after the sign was answered. The leader pings each follower
+//     every half tick, so in that time it has sent at least one ping, and the follower has replied with its sessions,
+//     that of the sign among them. The leader's messages to a follower keep their order, so the follower replied to
+//     that ping before it passed on the answer to the barrier.
 //   - The commit, a write, sent after the barrier was answered. The follower's messages to the
 //     leader keep their order, too, so the commit came after the reply: the leader had the report
 //     of the sign when it handled the commit. The answer came through a quorum, so this leader

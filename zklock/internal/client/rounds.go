@@ -203,13 +203,14 @@ func (c *Client) endRound(err error, measured bool) {
 
 // sendRound sends the requests of a round, and returns when the first one was sent and answered.
 func (c *Client) sendRound(alone bool) (first exchange, err error) {
+	const inRound = true
 	first.sent = time.Now()
 	if !alone {
-		err = c.callInRound(theLeader, c.sync)
+		err = c.send(theLeader, c.sync, inRound)
 		first.answered = time.Now()
 	}
 	if err == nil {
-		err = c.callInRound(aQuorum, c.probe)
+		err = c.send(aQuorum, c.probe, inRound)
 	}
 	if alone {
 		first.answered = time.Now()

@@ -19,7 +19,7 @@ type Client interface {
 	SessionTimeout() time.Duration
 	// Reconnect has the client leave a server that is silent.
 	Reconnect()
-	// Within tells the client that a lease lasts for a session timeout, which may be shorter than the agreed one.
+	// Within has the client leave a silent server in time for leases of a session timeout shorter than the agreed one.
 	Within(sessionTimeout time.Duration)
 	// Report says what was wrong with each server that was tried since the client last had one.
 	Report() string
@@ -29,11 +29,10 @@ type Client interface {
 	Warn(text string)
 }
 
-// clients has each Client by weak pointers, so that it keeps no *zk.Conn alive.
-var clients sync.Map // weak.Pointer[zk.Conn] → func() Client
+// clients keeps no *zk.Conn alive, nor a Client, from which the user's dialer may lead back to its conn.
+var clients sync.Map // weak.Pointer[zk.Conn] → func() Client, which turns a weak pointer back into the Client
 
-// Register adds what is known of conn. Only conn keeps c alive: from c the user's dialer may lead back to conn. A weak
-// pointer needs T, the type of *c, since a Client is an interface.
+// Register adds what is known of conn. A weak pointer to c needs T, the type of *c, since a Client is an interface.
 func Register[T any, C interface {
 	*T
 	Client
@@ -77,8 +76,8 @@ func Warn(conn *zk.Conn, text string) {
 	}
 }
 
-// Closed reports whether Close has been called. The client does not export that. A multi of a nil request cannot be
-// encoded, so it never leaves the client, and an open client returns another error for it once it is connected.
+// Closed reports whether Close has been called, which the client does not export. It tries a multi of a nil request,
+// which cannot be encoded, so nothing is sent. An open client returns another error for it, once it is connected.
 func Closed(conn *zk.Conn) bool {
 	_, err := conn.Multi((*zk.CheckVersionRequest)(nil))
 	return errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrClosing)

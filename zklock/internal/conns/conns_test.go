@@ -17,12 +17,11 @@ import (
 // A client is closed after Close, and not before, even while it has no connection.
 func TestAClientIsClosedAfterClose(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
-		conn := bubble.Connect(t, srv.Dial, 10*time.Second, bubble.One,
-			zk.WithEventCallback(func(ev zk.Event) {
-				if ev.State == zk.StateDisconnected {
-					time.Sleep(time.Minute) // of virtual time, in which the client does not connect again
-				}
-			}))
+		conn := bubble.Connect(t, srv.Dial, 10*time.Second, bubble.One, zk.WithEventCallback(func(ev zk.Event) {
+			if ev.State == zk.StateDisconnected {
+				time.Sleep(time.Minute) // of virtual time, in which the client does not connect again
+			}
+		}))
 		synctest.Wait()
 		require.False(t, conns.Closed(conn))
 		srv.Cut(conn.SessionID())
