@@ -54,8 +54,8 @@ func TestTheLockIsHandedOnInMemory(t *testing.T) {
 func TestAStrangerWaitsNoLongerThanTheHandOverAndOneHold(t *testing.T) {
 	testenv.RacedAtLength(t, "it plays thousands of holds, and TestOwners hands the lock on with it")
 	for _, c := range []struct {
-		goroutines, holds int           // goroutines lock again and again; holds and during are WithHandOver's arguments
-		during, hold      time.Duration // hold is the time from each Lock to its Unlock
+		goroutines, holds int           // goroutines that lock again and again; and the first argument of WithHandOver
+		during, hold      time.Duration // WithHandOver's second argument; and the time from each Lock to its Unlock
 	}{
 		{goroutines: 2, holds: 16, during: 50 * time.Millisecond, hold: time.Second},
 		{goroutines: 100, holds: 16, during: 50 * time.Millisecond, hold: 10 * time.Millisecond},
@@ -79,9 +79,10 @@ func TestAStrangerWaitsNoLongerThanTheHandOverAndOneHold(t *testing.T) {
 			// A turn is the longest time for which one node may be held. A limit in time lets one hold more begin.
 			untilTime, untilHolds := c.during+c.hold, time.Duration(c.holds)*c.hold
 			turn := min(untilTime, untilHolds)
-			const phases = 20 // the parts of a turn at which the stranger comes
+			const phases = 20 // of a turn: the stranger comes once in each
 			for phase := range phases {
-				time.Sleep(3*turn + turn*time.Duration(phase)/phases)
+				time.Sleep(3 * turn) // until the goroutines have the lock among them again
+				time.Sleep(turn * time.Duration(phase) / phases)
 				began := time.Now()
 				l := tb.mustLock(stranger)
 				require.LessOrEqual(tb, time.Since(began), turn, "phase %d", phase)
@@ -262,9 +263,11 @@ func TestTryLockDoesNotWaitForANodeThatCannotBeDeleted(t *testing.T) {
 	})
 }
 
-// A crowd is so many contenders that the first one, when it goes, writes a mark into the parent's data: the number up
-// to which all have gone, and the parent's czxid. internal/client/lowwater.go says why. When a test begins, contenders
-// 0 to 4 have had the lock, 5 holds it, and 6 to 10 wait. The mark says 4.
+// A crowd is so many contenders that the first one, when it goes, writes a low-water mark into the parent's data: the
+// number up to which all have gone, and the parent's czxid, which is another one when the parent is made again. A waiter
+// watches the two nodes before it. When the farther one goes, the mark may show that the nearer one is the first, and
+// the waiter needs no list of the crowd. When a test begins, contenders 0 to 4 have had the lock, 5 holds it, and 6 to
+// 10 wait. The mark says 4.
 type crowd struct {
 	*serverTest
 	admin  *zk.Conn
@@ -283,7 +286,7 @@ func onCrowd(t *testing.T, play func(c *crowd)) {
 		c := &crowd{serverTest: tb, admin: tb.makeParent()}
 		for i := range lastOfCrowd + 1 {
 			conn := tb.connect()
-			if i == lastOfCrowd { // it misses what happens to its node
+			if i == lastOfCrowd { // it gets no event of its own node
 				conn = tb.connectOrdinaryWith(ordinary{wrap: withoutEvents(fmt.Sprintf("-lock-%010d", lastOfCrowd))})
 			}
 			waiter, giveUp := tb.startWaiterThatMayGiveUp(tb.mutex(conn))
@@ -312,7 +315,7 @@ func (tb *serverTest) data() string { return string(tb.stored(lockPath).Data) }
 // The last contender, 10, watches 8 and 9, which give up. It must not take the lock, which 5 holds: none of these marks
 // is a proof that 7, the next one before it, has gone.
 func TestAMarkIsOnlyAboutThoseUpToItsNumber(t *testing.T) {
-	for name, mark := range map[string]func(c *crowd) string{
+	for name, mark := range map[string]func(c *crowd) string{ // the data of the parent
 		"none":                       func(*crowd) string { return "" },
 		"up to 4, of the holder":     func(c *crowd) string { return c.data() },
 		"up to 6":                    func(c *crowd) string { return c.mark(6) },
@@ -400,23 +403,23 @@ func TestALostReplyToADeleteThatMarks(t *testing.T) {
 }
 
 // A Mutex that has found a crowd needs one list to see that it is alone again. One that finds a mark reads it once.
-// A multi is a create that asks whether its node is alone, or a delete that leaves a mark.
+// A multi is a create that asks whether its node is alone, or a delete that leaves a mark. OpGetData reads the contender's
+// own node, the two before it, or the mark.
 func TestCostOfACrowd(t *testing.T) {
 	onMeteredServer(t, func(tb *meter) {
 		ours := tb.countedMutex()
 		alone := func() { tb.lockAndUnlock(ours) }
 		alone()
-		const enough, tooFew, many = 5, 4, 9 // strangers: from enough on, a mark takes the place of the second list
+		const enough, tooFew, many = 5, 4, 9 // strangers: from enough on, it reads a mark in place of a second list
 
-		// It reads its own node and two before it, and the mark.
-		require.Equal(tb, requests{jute.OpMulti: 2, jute.OpGetChildren2: 1, jute.OpGetData: 4}, tb.costBehind(ours, enough, noHold))
-		// The crowd has shown that a create need not ask. There is a second list and no mark.
+		// The create asks, and the delete leaves a mark: a multi each. It reads three nodes and the mark.
+		withMark := requests{jute.OpMulti: 2, jute.OpGetChildren2: 1, jute.OpGetData: 4}
+		require.Equal(tb, withMark, tb.costBehind(ours, enough, noHold))
+		// After a list with a crowd the create does not ask. A second list takes the place of the mark that is read.
 		want := requests{jute.OpCreate: 1, jute.OpMulti: 1, jute.OpGetChildren2: 2, jute.OpGetData: 3}
 		require.Equal(tb, want, tb.costBehind(ours, tooFew, noHold))
-		require.Equal(tb, requests{jute.OpMulti: 2, jute.OpGetChildren2: 1, jute.OpGetData: 4}, tb.costBehind(ours, many, noHold))
-		// After a wait of more than a twelfth of the session timeout, the session needs a proof, which is one more write.
-		want = requests{jute.OpCreate: 1, jute.OpMulti: 2, jute.OpGetChildren2: 1, jute.OpGetData: 4}
-		require.Equal(tb, want, tb.costBehind(ours, many, sessionTimeout/11), "after a wait")
+		// The second list has shown no crowd: the create asks again.
+		require.Equal(tb, withMark, tb.costBehind(ours, many, noHold))
 
 		first := requests{jute.OpCreate: 1, jute.OpGetChildren2: 1, jute.OpDelete: 1}
 		require.Equal(tb, first, tb.sent(alone), "the list shows that the crowd has gone")

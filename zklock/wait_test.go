@@ -24,26 +24,28 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// The holder and the waiter are of one Mutex. The holder's delete is carried out and not answered. Before the client is
-// back, an operator removes the waiter's node, and the parent, and the client gets no event of that. When the client
-// deletes the holder's node again, that must not let the waiter in.
+// The holder and the waiter are of one Mutex, each with a node of its own:
+//  1. The server refuses to delete the holder's node for a while, so that the waiter comes while that is there.
+//  2. The delete is carried out, and its reply is lost. The client's handshake is held back.
+//  3. An operator removes the waiter's node, and the parent. The client gets no event of that. A stranger gets the lock.
+//  4. The client is back, and deletes the holder's node again. It has gone: that must not let the waiter in.
 func TestAnUnlockThatIsTriedAgainLetsNobodyInWhoseNodeHasGone(t *testing.T) {
 	withClient(t, func(tb *serverTest, admin *zk.Conn) {
 		conn := tb.connectOrdinaryWith(ordinary{wrap: func(nc net.Conn) net.Conn {
-			return withoutWatchRace(withoutEvents("-lock-0000000001")(nc)) // of the waiter's node
+			return withoutWatchRace(withoutEvents("-lock-0000000001")(nc)) // the end of the waiter's node
 		}})
 		m, id := tb.mutex(conn), conn.SessionID()
-		unlocked := tb.unlockWhileDeletesFail(id, tb.mustLock(m))
-		waiter := startWaiter(m) // it has a node of its own
+		unlocked := tb.unlockWhileDeletesFail(id, tb.mustLock(m)) // step 1
+		waiter := startWaiter(m)
 		lost := tb.srv.LoseReply(requestOf(id, jute.OpDelete, ""))
 		back := tb.srv.Hold(requestOf(id, jute.OpConnect, ""))
-		<-lost.Hit()
+		<-lost.Hit() // step 2
 		<-back.Hit()
 
-		tb.delete(admin, tb.nodeAt(0))
+		tb.delete(admin, tb.nodeAt(0)) // step 3
 		tb.remakeParent(admin)
 		next := tb.mustLock(tb.mutex(tb.connect()))
-		back.Release()
+		back.Release() // step 4
 		require.NoError(tb, <-unlocked)
 		time.Sleep(time.Second) // for the waiter to get in by mistake
 		require.Empty(tb, waiter, "two holders: the waiter was let in, and its node has gone")
@@ -178,28 +180,27 @@ func TestAContenderWhoseSessionEndsBeforeItIsProvedQueuesAgain(t *testing.T) {
 // The error of a waiter whose ctx ends says what is wrong with the server, although none of its requests has failed.
 func TestTheErrorOfAWaiterNamesWhatIsWrongWithTheServer(t *testing.T) {
 	const patience = 1500 * time.Millisecond // of the waiter's ctx
-	connectRequestOf := func(session int64) zkserver.Condition { return requestOf(session, jute.OpConnect, "") }
+	handshakeOf := func(id int64) zkserver.Condition { return requestOf(id, jute.OpConnect, "") }
 	for _, c := range []struct {
-		what, want string // want is a part of the error
-		cutOff     bool   // the client is cut off when the contender waits
-		ours       bool   // the client is zkconn.Connect's, which knows each server that was tried
-		fault      func(*zkserver.Server, func(zkserver.Request) bool) *zkserver.Fault
-		requestOf  func(session int64) zkserver.Condition // the requests that meet the fault
+		what, want  string // want is a part of the error
+		cutOff      bool   // the client is cut off when the contender waits; only then it meets a fault of handshakes
+		fromConnect bool   // the client is zkconn.Connect's, which knows each server that was tried
+		fault       func(tb *serverTest, id int64) *zkserver.Fault
 	}{
 		{what: "it waits, and there is no server", want: "has no server", cutOff: true,
-			fault: (*zkserver.Server).Hold, requestOf: connectRequestOf},
-		{what: "it waits, and the server refuses the client", want: ": closes the connection without an answer", cutOff: true, ours: true,
-			fault: (*zkserver.Server).LoseRequest, requestOf: connectRequestOf},
+			fault: func(tb *serverTest, id int64) *zkserver.Fault { return tb.srv.Hold(handshakeOf(id)) }},
+		{what: "it waits, and the server refuses the client", want: ": closes the connection without an answer", cutOff: true, fromConnect: true,
+			fault: func(tb *serverTest, id int64) *zkserver.Fault { return tb.srv.LoseRequest(handshakeOf(id)) }},
 		{what: "its create is not answered", want: "has not answered for 1.5s",
-			fault: (*zkserver.Server).Hold, requestOf: createRequestOf},
+			fault: func(tb *serverTest, id int64) *zkserver.Fault { return tb.srv.Hold(createRequestOf(id)) }},
 	} {
 		onServerCase(t, c.what, func(tb *serverTest) {
 			holder := tb.mustLock(tb.mutex(tb.connect()))
-			tb.ordinary = !c.ours
+			tb.ordinary = !c.fromConnect
 			conn := tb.connect()
 			m := tb.mutex(conn)
 			id := conn.SessionID()
-			trouble := c.fault(tb.srv, c.requestOf(id)).Every() // that of a handshake is met when the client is cut off
+			trouble := c.fault(tb, id).Every()
 			waiter := startLock(tb.within(patience), m)
 			time.Sleep(time.Second) // until it waits
 			if c.cutOff {
@@ -278,8 +279,8 @@ func TestAHolderOfEachLibraryIsRespected(t *testing.T) {
 	}
 }
 
-// Attempts of a Mutex that give up share their watches. go-zookeeper keeps a channel for each GetW until the node goes,
-// and closes it then: the tap counts that as a wake-up. One waiter stays.
+// Attempts of a Mutex that give up share their watches. go-zookeeper keeps a channel for each GetW until the event of
+// the node comes: the tap counts that as a wake-up for each GetW. A last waiter uses the same watches.
 func TestAttemptsThatGiveUpShareTheirWatches(t *testing.T) {
 	testenv.RacedAtLength(t, "it plays a thousand attempts, and a hundred are played with it")
 	const attempts = 1000
@@ -291,7 +292,7 @@ func TestAttemptsThatGiveUpShareTheirWatches(t *testing.T) {
 			for range attempts {
 				tb.waitAndGiveUp(m)
 			}
-			stays := startQueuedWaiter(m) // and the last node has gone
+			stays := startQueuedWaiter(m) // and the node of the last attempt has gone
 			require.Empty(tb, stays, "two holders")
 			require.Len(tb, tb.srv.Children(lockPath), behind+1)
 			before := tap.Counts()
@@ -304,8 +305,8 @@ func TestAttemptsThatGiveUpShareTheirWatches(t *testing.T) {
 			require.Zero(tb, time.Since(freed), "it uses a watch that an earlier attempt has set")
 			synctest.Wait()
 			require.Empty(tb, tb.srv.Watches())
-			most := int64(2*behind + 1) // a few, and not one for each attempt
-			require.LessOrEqual(tb, tap.Counts().Since(before).WakeUps, most, "channels that attempts have left in the client")
+			watches := int64(behind + 1) // of the nodes before the last waiter's, and of its own
+			require.Equal(tb, watches, tap.Counts().Since(before).WakeUps, "channels that attempts have left in the client")
 		})
 	}
 }

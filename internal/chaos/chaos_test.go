@@ -372,9 +372,8 @@ func (c *chaos) checkRegister(path string, problem func(string, ...any)) {
 	var r register
 	require.NoError(c, json.Unmarshal(data, &r))
 	c.Logf("register %s: %d writes", path, r.Count)
-	judgeRegister(r, names, slices.DeleteFunc(slices.Clone(c.records), func(r record) bool {
-		return r.Kind != "write" || r.Path != path
-	}), problem)
+	others := func(r record) bool { return r.Kind != "write" || r.Path != path }
+	judgeRegister(r, names, slices.DeleteFunc(slices.Clone(c.records), others), problem)
 }
 
 // judgeRegister reports what is wrong with a register, given the names in its log and what the writers say.

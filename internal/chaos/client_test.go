@@ -282,18 +282,13 @@ func (p *process) contend(i int) {
 	}
 	c.round(time.Now().Add(5 * time.Minute))
 	p.log(record{Kind: "first round"})
-	for {
-		select {
-		case <-p.finish:
-			c.round(p.deadline)
-			return
-		default:
-		}
+	for !bubble.IsClosed(p.finish) {
 		c.lockAtRandom()
 		if p.Caching > 0 && !p.isTurn(i%len(p.sessions)) { // one session at a time is nearly alone
 			time.Sleep(c.upTo(20 * time.Second))
 		}
 	}
+	c.round(p.deadline)
 }
 
 // round locks and unlocks on each path, while there is no fault.

@@ -230,20 +230,14 @@ func (p *pair) close(t *testing.T) {
 // No two hold a lock at once, and all else that problems says, with faults of the servers and of their clients.
 func TestChaos(t *testing.T) {
 	seed := cmp.Or(*chaosSeed, rand.Uint64())
-	for _, ordinary := range []bool{false, true} {
-		name := "clients of Connect"
-		if ordinary {
-			name = "ordinary clients"
-		}
+	for name, ordinary := range map[string]bool{"clients of Connect": false, "ordinary clients": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Logf("again: go test -tags docker ./internal/chaos -run 'TestChaos/%s' -chaos.for %v -chaos.seed %d",
 				strings.ReplaceAll(name, " ", "_"), *chaosFor, seed)
 			zoo := threeServers(t)
-			c := &serverChaos{zoo: zoo}
-			addrs := zoo.Addrs()
-			c.chaos = newChaos(t, seed, clientConfig{
-				Zoo: addrs, Ordinary: []bool{ordinary, ordinary, ordinary}, Caching: *chaosCaching,
-			}, [processes][]string{addrs, addrs, addrs})
+			c, addrs := &serverChaos{zoo: zoo}, zoo.Addrs()
+			config := clientConfig{Zoo: addrs, Ordinary: []bool{ordinary, ordinary, ordinary}, Caching: *chaosCaching}
+			c.chaos = newChaos(t, seed, config, [processes][]string{addrs, addrs, addrs})
 			c.play(*chaosFor/2, c.leased,
 				lane{name: "servers", next: c.serverFault, after: c.spread, pause: 5 * time.Second},
 				lane{name: "clients", next: c.clientFault, pause: 5 * time.Second})

@@ -234,11 +234,7 @@ func TestFaultAReplyIsReadBeforeTheWatchesAreSet(t *testing.T) {
 			read := make(chan struct{})
 			go func() { defer close(read); requireReply(t, nc, 1) }()
 			synctest.Wait()
-			select {
-			case <-read:
-				t.Fatal("a reply is read, and moves the zxid on, before the watches have been set")
-			default:
-			}
+			require.False(t, bubble.IsClosed(read), "a reply is read, and moves the zxid on, before the watches have been set")
 			if watches == ofThis {
 				nc.(*carefulConn).watchesAreSet()
 			}

@@ -28,8 +28,7 @@ func ExampleWithTLS() {
 
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	conn, err := zkconn.Connect(ctx, []string{address}, 10*time.Second,
-		zkconn.WithTLS(&tls.Config{RootCAs: roots}))
+	conn, err := zkconn.Connect(ctx, []string{address}, 10*time.Second, zkconn.WithTLS(&tls.Config{RootCAs: roots}))
 	if err != nil {
 		log.Fatal(err)
 	}
