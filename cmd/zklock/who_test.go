@@ -192,10 +192,7 @@ func TestRevokeAsksTheHolderAndShowsWhetherItGoes(t *testing.T) {
 
 	require.NoError(t, lease.Unlock(t.Context()))
 	lease = testenv.Must(m.Lock(t.Context(), nil))(t)
-	gone := bubble.Aside(func() error {
-		<-lease.RevokeRequested()
-		return lease.Unlock(context.Background())
-	})
+	gone := bubble.Aside(func() error { <-lease.RevokeRequested(); return lease.Unlock(context.Background()) })
 	status, stdout, stderr = runHere(t.Context(), t, "revoke", "-wait", patience.String(), "/q")
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "it has gone, after")

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/term"
 )
 
-// The words with which the starter reports what happens to the command, each with a number on a line: with begun that
-// of the command's group, with ended its wait status, and with the others 0.
+// The starter reports what happens to the command with these words, a line each. A number follows: after begun that of
+// the command's group, after ended its wait status, after the others 0.
 const begun, stopped, warned, ended = "begun", "stopped", "warned", "ended"
 
 // A Process is a command with all that it has started.
@@ -28,11 +28,11 @@ type Process struct {
 	Warned  bool               // after End: it got SIGTERM because less than grace was left of the lease
 	Ended   atomic.Bool        // by itself, or by a signal: it was not killed with its starter
 
-	watcher             // of the plan; its group is the command's, and gone is closed when no process is left below
+	watcher             // has the plan, group, which is the command's, and gone: closed when no process is left below
 	started  bool       // the first guard is there, and there is something to end
 	hasBegun chan int   // has the command's group, once
-	leases   []*os.File // one for each guard and the starter: Extend writes the end of the lease, and End closes them
-	told     time.Time  // the end that Extend has written last
+	leases   []*os.File // this process's ends of the three pipes; End closes them
+	told     time.Time  // the end that Extend has written last; it skips one that it has written
 	tty      *terminal  // nil if there is none
 }
 
@@ -62,7 +62,7 @@ func (p *Process) Start(until func() time.Time) error {
 	}
 	defer report.Close()
 	var outs []*os.File // the other ends of p.leases
-	for range verbs {   // for each guard and the starter
+	for range verbs {   // verbs has an element for each guard and one for the starter
 		out, in, err := os.Pipe()
 		if err != nil {
 			return err
@@ -87,7 +87,7 @@ func (p *Process) awaitCommand(until func() time.Time) {
 		}
 		select {
 		case p.group = <-p.hasBegun:
-			p.told = time.Time{} // forgotten: Extend tells it again, now with the group
+			p.told = time.Time{} // so that the caller's next Extend is not skipped: it tells the guards the group
 			return
 		case <-p.gone:
 			return
@@ -96,7 +96,7 @@ func (p *Process) awaitCommand(until func() time.Time) {
 	}
 }
 
-// readReports reads what the starter reports, until the starter has ended.
+// readReports returns when the starter has ended, which closes the pipe of its reports.
 func (p *Process) readReports(reports *os.File) {
 	defer close(p.Changes)
 	defer reports.Close()
@@ -136,8 +136,8 @@ func (p *Process) Pass(s syscall.Signal) {
 	p.Signal(s)
 }
 
-// Suspend stops this process, after the command has stopped: the shell that has started this process
-// expects that. Without a terminal there is no such shell, and Suspend does nothing.
+// Suspend stops this process, after the command has stopped: the shell that has started this process expects that.
+// Without a terminal there is no such shell, and Suspend does nothing.
 func (p *Process) Suspend() {
 	if p.tty != nil {
 		p.tty.give(p.group, syscall.Getpgrp())
@@ -145,16 +145,17 @@ func (p *Process) Suspend() {
 	}
 }
 
-// Extend tells the guards the new end of the lease: how much of it is left, and the time of the end. If until is zero,
-// the lease is over. The writes do not wait for a guard that is stopped, so they are not those of os.File.
+// Extend tells the guards and the starter the end of the lease, in a line: the nanoseconds that are left, the time of
+// the end, and the command's group. A guard that is stopped reads nothing, and os.File's Write would wait once its pipe
+// is full. A raw write fails then, and the guard acts by an earlier line.
 func (p *Process) Extend(until time.Time) {
-	if until.IsZero() || until.Equal(p.told) {
+	if until.IsZero() || until.Equal(p.told) { // the lease is over, or they know it
 		return
 	}
 	p.told = until
 	for _, lease := range p.leases {
-		if in, err := lease.SyscallConn(); err == nil {
-			in.Control(func(fd uintptr) {
+		if raw, err := lease.SyscallConn(); err == nil {
+			raw.Control(func(fd uintptr) {
 				syscall.Write(int(fd), fmt.Appendln(nil, int64(time.Until(until)), until.UnixNano(), p.group))
 			})
 		}
@@ -171,7 +172,7 @@ func (p *Process) End(stuck func(pids []int)) {
 		return
 	}
 	kill(p.group, p.gone, stuck)
-	for range p.Changes { // until the last report is read
+	for range p.Changes { // until the starter's last report is read
 	}
 	p.tty.give(p.group, syscall.Getpgrp())
 }
