@@ -106,7 +106,7 @@ globalThis.ALSO = {
   "//这里才真正去zookeeper中获取锁": ["String lockPath = internals.attemptLock(time, unit, getLockNodeBytes());"],
   "//获得锁之后,记录当前的线程获得锁的信息": ["LockData newLockData = new LockData(currentThread, lockPath);", "threadData.put(currentThread, newLockData);", "if ( lockPath != null )"],
   "代码中确保了只有发生session过期才会在这里抛出NoNodeException": ["代码中增加了具体注释,不做展开", "看下zookeeper获取锁", "String attemptLock(long time, TimeUnit unit, byte[] lockNodeBytes) throws Exception", "//自旋获取锁", "while ( !isDone )", "isDone = true;", "isDone = false;", "throw e;"],
-  "(4)EPHEMERAL_SEQUENTIAL(临时且有序)。": ["//在锁空间下创建临时且有序的子", "ourPath = driver.c", "(1)PERSISTENT(永久);", "(2)PERSISTENT_SEQ", "(3)EPHEMERAL(临时);"],
+  "(4)EPHEMERAL_SEQUENTIAL(临时且有序)。": ["上面代码中主要有两步操作", "//在锁空间下创建临时且有序的子", "ourPath = driver.c", "(1)PERSISTENT(永久);", "(2)PERSISTENT_SEQ", "(3)EPHEMERAL(临时);"],
   "//如果为最小子节点则认为获得锁": ["//判断是否获得锁(子节点序号最小", "hasTheLock = inte", "//如果获得锁则返回该子节点的路", "if ( hasTheLock )", "//获取所有的子节点列表,并且按序", "List<String> children = getSortedChildren();", "return ourPath;", "PredicateResults predicateResults =", "if ( predicateResults.getsTheLock() )", "haveTheLock = true;"],
   "这里使用对象监视器做线程同步": ["synchronized(this)"],
   "这个监听器其实永远不会触发,对于zookeeper来说属于资源泄露": ["client.getData().u"],
