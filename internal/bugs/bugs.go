@@ -35,9 +35,9 @@ func Example(id string) Bug { return Bug{scenes.Get(id)} }
 // its end that the bug has happened, and draws what play has recorded. Server is the name of the server's lane.
 func (b Bug) HappensOff(t *testing.T, server i18n.Text, play func(s *Script)) {
 	t.Helper()
-	s := &Script{T: t, server: server}
+	s := &Script{T: t}
 	play(s)
-	b.requireInDocs(t, diagram.New(s.actors, s.server, s.steps))
+	b.requireInDocs(t, diagram.New(s.actors, server, s.steps))
 	b.Print(t)
 }
 
@@ -136,7 +136,6 @@ func (b Bug) requireInDocs(t *testing.T, drawn *diagram.Sequence) {
 // A Script records a run for HappensOff: one goroutine acts for all clients in turn, and says what each of them does.
 type Script struct {
 	*testing.T
-	server i18n.Text
 	actors []string // the clients, in the order of their first acts
 	steps  []diagram.Step
 }

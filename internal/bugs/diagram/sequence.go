@@ -68,7 +68,7 @@ func (s *Sequence) ends(step Step) (left, right int) {
 func New(clients []string, server i18n.Text, steps []Step) *Sequence {
 	s := &Sequence{Steps: steps}
 	for i, name := range clients {
-		head := clientText(name)
+		head := i18n.Textf("client %s", name)
 		switch {
 		case name == "client":
 			head = "their client"

@@ -12,13 +12,16 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
-// Of returns the sequence of a trace of the explorer, in the words of the bug museum. A request and its reply are one
-// arrow, drawn where the server carries the request out, unless the reply comes in a later action.
+// Of returns the sequence of a trace of the explorer, in the words of the bug museum. The entries of the log become steps:
+//
+//	A carried out create, A reply create    A ->> S: create lock-0       one arrow, where the request is carried out
+//	A reply create, in a later action       S -->> A: create lock-0: done
+//	note, two holders: A and B hold …       Note over A,B: two holders
 func Of(tr *player.Trace) *Sequence {
 	var clients, holders []string
 	var steps []Step
 	var last Step                   // of steps
-	arrived := make(map[Packet]int) // how many packets, by client and kind
+	arrived := make(map[Packet]int) // how many packets so far, by client and kind: such a key has N 0
 	for i, e := range tr.Log {
 		if e.Who != "" && e.Who != "server" && !slices.Contains(clients, e.Who) {
 			clients = append(clients, e.Who)
@@ -44,19 +47,20 @@ func Of(tr *player.Trace) *Sequence {
 		if step.Arrow() {
 			step.Packet = packet
 		}
-		if step.Text.String() != "" {
-			steps, last = append(steps, step), step
+		if step.Text.String() == "" || e.Kind == "note" && step.like(last) {
+			continue // nothing to draw, or the note is drawn already
 		}
+		steps, last = append(steps, step), step
 	}
 	slices.Sort(clients)
 	return New(clients, "server", cutRepeats(steps))
 }
 
-// cutRepeats replaces steps that repeat themselves by a note, from the fourth time on: abababababab is ababab … 6 more.
+// cutRepeats keeps three rounds of a loop, and replaces the steps after them by a note: abababababab is ababab … 6 more.
 func cutRepeats(steps []Step) (cut []Step) {
 	for i := 0; i < len(steps); i++ {
 		cut = append(cut, steps[i])
-		if n, more := repeatedAt(steps, i+1); more > 1 {
+		if n, more := repeatedAt(steps, i+1); more > 0 {
 			cut = append(cut, Note(i18n.Textf("… %d more", more), steps[i+1-3*n].From))
 			i += more
 		}
@@ -64,17 +68,20 @@ func cutRepeats(steps []Step) (cut []Step) {
 	return cut
 }
 
-// repeatedAt returns the length n of a piece that is there three times before steps[at], and how many steps from there
-// on go on repeating it. more is 0 or 1 if there is nothing to cut.
+// repeatedAt looks for a loop whose first three rounds end just before steps[at], and returns n, the number of steps in
+// a round, and more, how many steps from steps[at] on go on with the loop. more is 0 if there is nothing to cut.
 func repeatedAt(steps []Step, at int) (n, more int) {
-	const longest = 6 // steps in a piece
+	const longest = 6 // steps in a round
 	for n = 1; n <= longest && 3*n <= at; n++ {
+		first, second, third := steps[at-3*n:at-2*n], steps[at-2*n:at-n], steps[at-n:at]
+		if !slices.EqualFunc(first, second, Step.like) || !slices.EqualFunc(second, third, Step.like) {
+			continue
+		}
 		end := at
 		for end < len(steps) && steps[end].like(steps[end-n]) {
 			end++
 		}
-		threeTimes := slices.EqualFunc(steps[at-3*n:at-n], steps[at-2*n:at], Step.like)
-		if more = end - at; more > 1 && threeTimes {
+		if more = end - at; more > 1 { // a note in place of one step would save nothing
 			return n, more
 		}
 	}
@@ -107,9 +114,9 @@ func packetStep(log []player.Entry, i int) Step {
 	case "event":
 		return Step{Kind: "-)", From: "S", To: e.Who, Text: i18n.Textf(events[e.Op].String(), scenes.Short(e.Path))}
 	case "lost":
-		op := strings.TrimSuffix(e.Op, "2")
+		op, client := strings.TrimSuffix(e.Op, "2"), i18n.Textf("client %s", e.Who)
 		if e.Text.String() == "the reply is lost" {
-			return Note(i18n.Textf("%s of %s is carried out, the reply is lost with the connection", op, clientText(e.Who)), "S")
+			return Note(i18n.Textf("%s of %s is carried out, the reply is lost with the connection", op, client), "S")
 		}
 		return Note(i18n.Textf("%s of client %s is lost with the connection", op, e.Who), "S")
 	}
@@ -140,7 +147,6 @@ var answers = map[string]i18n.Text{
 	player.Code(jute.ErrNoAuth):     ": no permission",
 }
 
-// events say what an event of a node is about.
 var events = map[string]i18n.Text{
 	jute.EventDataChanged.String():     "event: %s has new data",
 	jute.EventChildrenChanged.String(): "event: %s has other children",
@@ -148,14 +154,14 @@ var events = map[string]i18n.Text{
 	jute.EventCreated.String():         "event: %s is created",
 }
 
-// museumWords has the words of the museum for a note whose explorer's words begin like this; "": it is not drawn.
+// museumWords has the words of the museum for a note, by its text up to the first colon; "": the note is not drawn.
 var museumWords = map[string]i18n.Text{
 	string(player.Hang):    "waits forever",
 	string(player.Endless): "and so on",
 	string(player.Crash):   i18n.Both("panics", "panic"), "panics": i18n.Both("panics", "panic"),
 	"gets an error":         "lock fails",
 	"the connection breaks": "loses its connection",
-	"unlocks":               "", "has unlocked": "", // the request says that
+	"unlocks":               "", "has unlocked": "", // the arrow of the delete shows the release
 }
 
 var (
@@ -163,37 +169,39 @@ var (
 	secondsOver = regexp.MustCompile(`(\d)\.0\d+s`) // whole seconds, and a moment
 )
 
-// noteStep returns the step of a note; no text: it is not drawn. holders hold the lock, or go on as if they do.
+// noteStep returns the step of a note; no text: it is not drawn. holders hold the lock, or go on as if they do. The text
+// of a violation begins with its kind: "two holders: A and B hold the lock at once".
 func noteStep(e player.Entry, holders []string, last Step) Step {
 	full := i18n.Both(strings.TrimPrefix(e.Text.String(), "known: "), strings.TrimPrefix(e.Text.In(i18n.Chinese), "出现已知问题："))
 	head, details := cutAtColon(full)
-	kind := player.Kind(head.String()) // if the note is a violation
-	if slices.Contains(player.Kinds, kind) {
+	kind := player.Kind(head.String())
+	if slices.Contains(player.Kinds, kind) { // the note is a violation
 		full = details
 	}
 
-	over, text := []string{cmp.Or(strings.TrimPrefix(e.Who, "server"), "S")}, head
-	words, known := museumWords[head.String()]
-	usualHang := strings.HasSuffix(details.String(), "nothing can happen any more") // which museumWords has
+	over, text := []string{cmp.Or(strings.TrimPrefix(e.Who, "server"), "S")}, museumText(head, full)
 	switch {
 	case kind == player.TwoHolders || kind == player.Outlived:
 		over, text = slices.Sorted(slices.Values(holders)), player.TwoHolders.Text()
 	case kind == player.Failure && saysFailure.MatchString(last.Text.String()):
 		return Step{} // the note before says it
-	case kind == player.Hang && !usualHang:
+	case kind == player.Hang && !strings.HasSuffix(details.String(), "nothing can happen any more"): // an unusual hang
 		text = details
-	case known:
-		text = words
-	case !noMermaid.MatchString(full.String()):
-		wholeSeconds := func(s string) string { return secondsOver.ReplaceAllString(s, "${1}s") }
-		text = i18n.Both(wholeSeconds(full.String()), wholeSeconds(full.In(i18n.Chinese)))
 	}
-	text = i18n.Both(strings.ReplaceAll(text.String(), ";", ","), text.In(i18n.Chinese))
-	step := Note(text, over...)
-	if step.like(last) {
-		return Step{}
+	return Note(i18n.Both(strings.ReplaceAll(text.String(), ";", ","), text.In(i18n.Chinese)), over...)
+}
+
+// museumText is the museum's words for a note, if it has any, or the full text. Of a text that Mermaid would misread,
+// it is the head alone.
+func museumText(head, full i18n.Text) i18n.Text {
+	if words, known := museumWords[head.String()]; known {
+		return words
 	}
-	return step
+	if noMermaid.MatchString(full.String()) {
+		return head
+	}
+	wholeSeconds := func(s string) string { return secondsOver.ReplaceAllString(s, "${1}s") }
+	return i18n.Both(wholeSeconds(full.String()), wholeSeconds(full.In(i18n.Chinese)))
 }
 
 // cutAtColon returns what is before the first colon of a text, and what is behind it.
@@ -202,5 +210,3 @@ func cutAtColon(text i18n.Text) (head, details i18n.Text) {
 	headZh, detailsZh, _ := strings.Cut(text.In(i18n.Chinese), "：")
 	return i18n.Both(headEn, headZh), i18n.Both(detailsEn, detailsZh)
 }
-
-func clientText(name string) i18n.Text { return i18n.Textf("client %s", name) }

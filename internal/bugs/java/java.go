@@ -47,7 +47,6 @@ func NewCountDownLatch() *CountDownLatch {
 	return &CountDownLatch{open: make(chan struct{}), over: endOfPlay()}
 }
 
-// CountDown opens the latch.
 func (l *CountDownLatch) CountDown() { l.once.Do(func() { close(l.open) }) }
 
 // Await waits until the latch is open.
@@ -109,8 +108,7 @@ func BinarySearch(names []string, name string) int {
 // A Thread can be interrupted while it sleeps.
 type Thread struct{ interrupted chan struct{} }
 
-// ErrInterrupted is thrown by Sleep.
-var ErrInterrupted = errors.New("InterruptedException")
+var ErrInterrupted = errors.New("InterruptedException") // which Sleep throws
 
 // StartThread runs f in a thread of its own. f begins when all other threads wait: each run of a play is the same.
 func StartThread(f func(t *Thread)) *Thread {

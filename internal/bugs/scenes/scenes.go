@@ -104,8 +104,7 @@ func catalogue(articles ...[]Bug) []Bug {
 	return all
 }
 
-// Article is the letter of the article.
-func (b Bug) Article() string { return b.ID[:1] }
+func (b Bug) Article() string { return b.ID[:1] } // a letter
 
 func (b Bug) number() int {
 	n, _ := strconv.Atoi(b.ID[1:])

@@ -103,7 +103,6 @@ func drawSchedule(t *testing.T, s scenes.Bug) []string {
 	return shortest.Choices
 }
 
-// The explorer finds the bugs of the articles' locks by itself.
 func TestExploreFindsTheBugs(t *testing.T) {
 	testenv.Long(t, "the saved schedules show the bugs")
 	for _, s := range scenes.WithScene {
@@ -111,7 +110,6 @@ func TestExploreFindsTheBugs(t *testing.T) {
 	}
 }
 
-// fileOf returns the name of the file that has the entry of a bug.
 func fileOf(b scenes.Bug) string { return "article_" + strings.ToLower(b.Article()) + ".go" }
 
 // marksOfListings returns the IDs of bugs in the comments of the listings, such as [A7] and [A9, A10].
