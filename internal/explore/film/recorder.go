@@ -110,12 +110,10 @@ func (r *recorder) mark(m Mark) {
 	r.film.Marks = append(r.film.Marks, m)
 }
 
-// Note notes a remark.
 func (r *recorder) Note(who string, text i18n.Text) {
 	r.mark(Mark{Kind: "note", Who: who, Text: text})
 }
 
-// Client notes the state of a client.
 func (r *recorder) Client(c *player.Client, state string) {
 	known := &r.clients[c.Index]
 	if known.state == state {
@@ -385,7 +383,6 @@ func (r *recorder) Woken(c *player.Client, p player.Frame) {
 	}
 }
 
-// State notes the state of a contender.
 func (r *recorder) State(k *player.Contender, text i18n.Text) {
 	state := map[string]string{player.Waiting: "waits", player.Inside: "holds", player.Unlocking: "unlocks"}[k.State]
 	c := r.contenders[k]

@@ -13,7 +13,12 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// A Player is a World while one schedule is played.
+// A Player is a World while one schedule is played, in virtual time. For a search, Play repeats these steps:
+//
+//	possibleActions, choose   the packets, faults and calls that may come next, and the one that does
+//	act                       the action happens, and its Footprint is noted in Touched
+//	Settle                    every goroutine runs until it waits; then the log is written, and the state is checked
+//	Wait                      in place of these, if no action is possible: time passes until a timer wakes a goroutine
 type Player struct {
 	World
 	Srv        *zkserver.Server
@@ -29,16 +34,16 @@ type Player struct {
 	activity  chan struct{} // has room for one value: something has happened since ForgetActivity
 
 	Camera Camera
-	Paced  bool // the schedule is one of package film in which a seed says when each thing happens, and no log is kept
-	// In a paced run: something has changed since the contenders were checked (Unnoted), or since the packets got
-	// their instants (Unscheduled). Both take a while with a hundred contenders, and most packets concern one of them.
+	Paced  bool // by package film: packets arrive at instants drawn from a seed, and the film takes the place of the log
+	// A paced run may have a hundred contenders, so it looks at them only after a change: Unnoted is a change since
+	// takeNotesLocked checked them, Unscheduled one since package film gave the packets their instants.
 	Unnoted, Unscheduled bool
 
 	FaultCount   int               // how many faults have happened
 	lastActor    string            // the client or contender that acted last
 	Idle         int               // how many times a patience has passed since the last progress of a contender
 	highestToken int64             // the highest fencing token so far
-	Touched      Footprint         // of the action that is carried out
+	Touched      Footprint         // of the action: a search tries two actions in one order if they touch different things
 	gaps         []*gap            // where goroutines of the lock are kept
 	sessions     map[int64]*Client // the clients of all sessions, also of those that have ended
 	origins      map[string]origin // by path, of the nodes
@@ -95,7 +100,7 @@ func (w *Player) Play(choose Chooser, acted func(n int, f Footprint)) {
 	}
 
 	w.Do(w.ResultsLocked)
-	if run.hashing {
+	if run.hashing { // a search counts the states: situation.go
 		run.Final = Read(w, w.stateHashLocked)
 	}
 }
@@ -122,10 +127,12 @@ func (w *Player) waitsInVain(actions []action) string {
 	return ""
 }
 
-// Wait lets time pass when no action is possible, until something happens or possible returns true. It returns false
-// when the schedule is over: all scripts have ended (and, if timed, the nodes are removed), or it has called hang.
+// Wait lets time pass, one patience at most, when no action is possible. It returns true if something has happened, or
+// possible returns true, unless maxIdle patiences have brought no progress of a contender. Otherwise the schedule is
+// over, and Wait has called checkEnd if all scripts have ended, and hang if not.
 func (w *Player) Wait(timed bool, possible func() bool, hang func()) (goOn bool) {
-	if w.AllDone() && (!timed || !w.nodesLeft() || w.Idle > maxIdle) {
+	mayRemoveNodes := timed && w.Idle <= maxIdle && w.nodesLeft() // by the clock, after the scripts
+	if w.AllDone() && !mayRemoveNodes {
 		w.checkEnd()
 		return false
 	}
@@ -134,18 +141,17 @@ func (w *Player) Wait(timed bool, possible func() bool, hang func()) (goOn bool)
 	w.Do(func() { w.Idle++ }) // the progress of a contender sets it to 0
 	w.NextTurn()
 	happened := w.WaitForActivity(patience)
+	goOn = (possible() || happened) && w.Idle <= maxIdle
 	switch {
-	case (possible() || happened) && w.Idle <= maxIdle:
-		return true
+	case goOn:
 	case w.AllDone():
 		w.checkEnd()
 	default:
 		hang()
 	}
-	return false
+	return goOn
 }
 
-// point makes the Point at which one of these actions is chosen.
 func (w *Player) point(actions []action) *Point {
 	p := &Point{Log: w.Run.Log, gaps: w.keptInGaps()}
 	for _, a := range actions {
@@ -244,11 +250,11 @@ func (w *Player) DeliverLocked(c *Client) {
 	if p.IsEvent {
 		e = Entry{Who: c.Name, Kind: "event", Op: p.Event.String(), Path: p.Path}
 	}
-	if w.Run.hashing {
+	if w.Run.hashing { // of the state, which has what the client has received
 		c.received.addTexts(e.Kind, e.Op, e.Path, e.Made, e.Err)
 		c.received.addTexts(e.Names...)
 	}
-	c.logDigest.add(uint64(p.replyDigest))
+	c.logDigest.add(uint64(p.replyDigest)) // of the situation; this is what the entry lacks
 	w.LogLocked(e)
 }
 
@@ -283,7 +289,7 @@ func (w *Player) SortEvents(down []Frame) {
 // takeNotesLocked logs what clients have sent and contenders have noted, in a fixed order, and checks the state.
 func (w *Player) takeNotesLocked() {
 	if !w.Unnoted && w.Calm() {
-		return
+		return // no contender has changed
 	}
 	w.Unnoted = false
 	for _, c := range w.Clients {
@@ -354,11 +360,9 @@ func (w *Player) NoteLocked(who string, text i18n.Text) {
 	w.LogLocked(Entry{Who: who, Kind: "note", Text: text})
 }
 
-// NextTurn begins another action.
 func (w *Player) NextTurn() { w.Do(func() { w.Turn++ }) }
 
-// WaitForActivity lets virtual time pass until something happens, but not longer than the limit. It reports whether
-// something has happened. A call of ForgetActivity before it leaves out what has happened until then.
+// WaitForActivity lets virtual time pass until something happens, or the limit is over. It reports which.
 func (w *Player) WaitForActivity(limit time.Duration) (happened bool) {
 	select {
 	case <-w.activity:
@@ -386,10 +390,9 @@ func (w *Player) noteActivityLocked() {
 	}
 }
 
-// AllDone reports whether all scripts have ended.
 func (w *Player) AllDone() bool {
 	return Read(w, func() bool {
-		return !slices.ContainsFunc(w.Contenders, func(k *Contender) bool { return k.State != done })
+		return !slices.ContainsFunc(w.Contenders, func(k *Contender) bool { return k.State != done }) // its script goes on
 	})
 }
 
