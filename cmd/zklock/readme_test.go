@@ -29,8 +29,7 @@ func same(line string) string {
 	return strings.Join(strings.Fields(differs.ReplaceAllString(line, "#")), " ")
 }
 
-// TestTheCommandsOfThePagesPrintWhatThePagesShow: it builds the command as a page says, and runs the page's in one
-// shell.
+// The test builds zklock as a page says, and runs the page's commands in one shell.
 func TestTheCommandsOfThePagesPrintWhatThePagesShow(t *testing.T) {
 	for page, lang := range map[string]string{"README.md": "C", "README.zh-CN.md": "zh_CN.UTF-8"} {
 		t.Run(page, func(t *testing.T) {

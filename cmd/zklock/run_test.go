@@ -1,6 +1,8 @@
 //go:build linux
 
-// Tests of the verb run, with zklock in a process of its own.
+// Tests of the verb run, with zklock in a process of its own. Each process starts the one to its right: zklock → guard
+// → guard → starter → the command. When the lease or zklock ends, the guards and the starter end the command, with all
+// that it has started. If the starter is killed, the kernel kills the command.
 package main
 
 import (
@@ -43,7 +45,6 @@ func start(t *testing.T, args ...string) *program {
 }
 
 func startAs(t *testing.T, attributes *syscall.SysProcAttr, args ...string) *program {
-	t.Helper()
 	p := &program{Cmd: exec.CommandContext(t.Context(), "/proc/self/exe", args...)}
 	p.mark = fmt.Sprintf("ZKLOCK_TEST_MARK=%x", rand.Int64())
 	p.Stdout, p.Stderr = &p.stdout, &p.stderr
@@ -66,10 +67,8 @@ func (p *program) awaitStatus(t *testing.T) int {
 	return p.ProcessState.ExitCode()
 }
 
-// family returns the processes that a program has started, by the mark in their environment: the
-// command, its guards and their starter, and all that the command has started.
+// family returns all processes to the right of zklock: they have inherited the mark in its environment.
 func (p *program) family(t *testing.T) (all []int) {
-	t.Helper()
 	for _, file := range testenv.Must(filepath.Glob("/proc/[0-9]*/environ"))(t) {
 		environ, _ := os.ReadFile(file) // it may have ended
 		pid := testenv.Must(strconv.Atoi(strings.Split(file, "/")[2]))(t)
@@ -89,7 +88,6 @@ func waitForEnd(t *testing.T, pids ...int) {
 	}
 }
 
-// waitForFile waits for a file that a command makes, and returns what it has.
 func waitForFile(t *testing.T, file string) (text string) {
 	eventually(t, func() bool {
 		b, err := os.ReadFile(file)
@@ -185,18 +183,21 @@ func TestSignalsArePassedOnAndTheSecondKills(t *testing.T) {
 	waitUntilReleased(t, srv)
 }
 
-// escapes are ways out of the command's group, or of a signal: each starts "$@" in the background.
+// escapes are ways out of the command's group, or of a signal. In each, the command's shell starts the program "$@" in
+// the background. sh -c 'SCRIPT' - "$@" hands the program on to the script of another shell.
 var escapes = map[string]string{
-	"group":    `"$@" &`,
-	"timeout":  `timeout 600 "$@" &`,
-	"job":      `bash -c 'set -m; "$@" & wait' - "$@" &`,
-	"session":  `setsid "$@" &`,
-	"orphan":   `(setsid sh -c '"$@" &' - "$@" &)`,
-	"nohup":    `nohup "$@" >/dev/null 2>&1 &`,
-	"stopped":  `setsid sh -c '"$@" & kill -STOP $$' - "$@" &`,
-	"no end":   `(chain() { (sleep 0.001; chain) & }; chain); "$@" &`,                     // each process starts the next, and ends
-	"reaped":   `p=$(true & echo $!); while kill -0 $p 2>&-; do sleep 0.01; done; "$@" &`, // once an orphan is reaped
-	"own lock": `"$ZKLOCK" run /other -- "$@" &`,                                          // guards of its own
+	"group":   `"$@" &`,                                       // none: it stays in the command's group
+	"timeout": `timeout 600 "$@" &`,                           // timeout makes a group of its own
+	"job":     `bash -c 'set -m; "$@" & wait' - "$@" &`,       // with job control, each job has a group of its own
+	"session": `setsid "$@" &`,                                // a session and a group of its own
+	"orphan":  `(setsid sh -c '"$@" &' - "$@" &)`,             // its parent ends at once
+	"nohup":   `nohup "$@" >/dev/null 2>&1 &`,                 // it ignores SIGHUP
+	"stopped": `setsid sh -c '"$@" & kill -STOP $$' - "$@" &`, // its parent stops itself
+	// Beside it, a chain of processes, each of which starts the next, and ends.
+	"no end": `(chain() { (sleep 0.001; chain) & }; chain); "$@" &`,
+	// It starts once another orphan, p, has ended and is reaped.
+	"reaped":   `p=$(true & echo $!); while kill -0 $p 2>&-; do sleep 0.01; done; "$@" &`,
+	"own lock": `"$ZKLOCK" run /other -- "$@" &`, // with guards of its own
 }
 
 // Nothing of the command outlives the lock, however it has left the command's group, and however the command or zklock
@@ -212,8 +213,12 @@ func TestNothingOfTheCommandOutlivesTheLock(t *testing.T) {
 		}
 	}
 	ends := map[string]int{ // how the command or zklock ends, and the exit status of zklock
-		"exit": 3, "SIGTERM": 128 + int(syscall.SIGTERM), "two signals": 128 + int(syscall.SIGKILL),
-		"its node is deleted": 128 + int(syscall.SIGKILL), "panic": 2, "SIGKILL": -1, // it has none
+		"exit":                3,                          // the command, at the end of its input
+		"SIGTERM":             128 + int(syscall.SIGTERM), // which zklock passes on to the command
+		"two signals":         128 + int(syscall.SIGKILL), // which the command ignores: at the second, zklock kills it
+		"its node is deleted": 128 + int(syscall.SIGKILL), // the lock is lost, and zklock kills the command
+		"panic":               2,                          // of zklock
+		"SIGKILL":             -1,                         // for zklock, which then has no exit status
 	}
 	const noFlags = 0 // of clone(2)
 	for end, want := range ends {
@@ -224,17 +229,15 @@ func TestNothingOfTheCommandOutlivesTheLock(t *testing.T) {
 	}
 }
 
-// requireNothingOutlives plays one end of a command that has left a process in each way. want is the exit status of
-// zklock, which is started with these flags of clone(2).
+// requireNothingOutlives plays one end of a command that has left a process in each way: a program that stamps a file
+// with the name of the way, and ignores signals. want is the exit status of zklock, which is started with these flags.
 func requireNothingOutlives(t *testing.T, ways map[string]string, end string, want int, cloneFlags uintptr) {
+	t.Setenv(endBy, end) // with panic, zklock panics when its command has begun
 	srv, _, _ := onServer(t)
-	deletes := srv.Hold(zkserver.On(jute.OpDelete, "/q/*")) // which release the lock
+	isKilled, losesLock := end == "SIGKILL", end == "its node is deleted" // in these two, zklock sends no delete
+	deletes := srv.Hold(zkserver.On(jute.OpDelete, "/q/*"))               // which release the lock
 	script := ""
-	t.Setenv(panics, "")
-	switch end {
-	case "panic":
-		t.Setenv(panics, "1")
-	case "two signals":
+	if end == "two signals" {
 		script = "trap '' TERM INT\n"
 	}
 	dir := t.TempDir()
@@ -244,7 +247,7 @@ func requireNothingOutlives(t *testing.T, ways map[string]string, end string, wa
 	p := startAs(t, &syscall.SysProcAttr{Setsid: cloneFlags == 0, Cloneflags: cloneFlags},
 		"run", "-session", "40s", "/q", "--", "sh", "-c", script+"read x; exit 3")
 	for name := range ways {
-		if end != "panic" { // which may come before they begin
+		if end != "panic" { // which may come before the first stamp
 			waitForFile(t, filepath.Join(dir, name))
 		}
 	}
@@ -260,7 +263,7 @@ func requireNothingOutlives(t *testing.T, ways map[string]string, end string, wa
 	case "SIGTERM", "SIGKILL":
 		p.Process.Signal(unix.SignalNum(end))
 	}
-	if end != "SIGKILL" && end != "its node is deleted" { // in these two, zklock sends no delete
+	if !isKilled && !losesLock {
 		<-deletes.Hit()
 		require.Empty(t, p.family(t), "it runs while the lock is released")
 	}
@@ -268,14 +271,14 @@ func requireNothingOutlives(t *testing.T, ways map[string]string, end string, wa
 	p.Wait()
 
 	require.Equal(t, want, p.ProcessState.ExitCode(), "%s: %s", end, &p.stderr)
-	if end == "SIGKILL" { // the guards end the command a moment later
+	if isKilled { // the guards end the command a moment later
 		eventually(t, func() bool { return len(p.family(t)) == 0 })
 		return
 	}
 	require.Empty(t, p.family(t), "what is left")
 	require.Equal(t, end == "panic", strings.Contains(p.stderr.String(), "panic: "), &p.stderr)
 	wasKilled := strings.Contains(p.stderr.String(), "the command was ended: signal: killed")
-	require.Equal(t, end == "its node is deleted", wasKilled)
+	require.Equal(t, losesLock, wasKilled)
 	require.Empty(t, srv.Children("/q"), "the lock is released")
 }
 
@@ -357,17 +360,17 @@ func TestACommandOutlivesWhatIsGarbage(t *testing.T) {
 	require.Zero(t, start(t, "run", "/q", "--", "sleep", "3").awaitStatus(t))
 }
 
-// The guards end the command if zklock itself is stopped, or if their starter is killed, and zklock reports it. If all
-// of them are killed, as by pkill, the kernel ends the command.
+// zklock is stopped: the guards end the command when the lease of its short session ends. The starter is killed, or all
+// are, as by pkill: the kernel kills the command. zklock reports it if it is there to do so.
 func TestACommandThatItsGuardsHaveEndedIsSaidToBe(t *testing.T) {
 	onServer(t)
 	for _, c := range []struct {
 		word, session string           // the signals are for the processes that have the word in their command lines
-		signals       []syscall.Signal // if all are stopped first, none sees the end of another one
+		signals       []syscall.Signal // each to all of them in turn: none that is stopped sees the end of another one
 	}{
-		{word: "-session", session: "4s", signals: []syscall.Signal{syscall.SIGSTOP}}, // zklock itself
-		{word: "__start", session: "40s", signals: []syscall.Signal{syscall.SIGSTOP, syscall.SIGKILL}},
-		{word: "", session: "40s", signals: []syscall.Signal{syscall.SIGSTOP, syscall.SIGKILL}}, // all of them
+		{"-session", "4s", []syscall.Signal{syscall.SIGSTOP}},                  // zklock itself
+		{"__start", "40s", []syscall.Signal{syscall.SIGSTOP, syscall.SIGKILL}}, // the starter
+		{"", "40s", []syscall.Signal{syscall.SIGSTOP, syscall.SIGKILL}},        // all but the command
 	} {
 		runs := filepath.Join(t.TempDir(), "runs")
 		p := start(t, "run", "-session", c.session, "/q", "--", "sh", "-c",
@@ -382,7 +385,7 @@ func TestACommandThatItsGuardsHaveEndedIsSaidToBe(t *testing.T) {
 			}
 		}
 		waitForEnd(t, command)
-		if c.word != "" {
+		if c.word != "" { // zklock is there, and goes on if it was stopped
 			require.NoError(t, p.Process.Signal(syscall.SIGCONT))
 			require.Contains(t, []int{128 + int(syscall.SIGTERM), 128 + int(syscall.SIGKILL)}, p.awaitStatus(t))
 			requireOneLine(t, p.stderr.String(), "")
