@@ -34,7 +34,7 @@ func (r *blockRenderer) render(out util.BufWriter, source []byte, n ast.Node, en
 		return ast.WalkContinue, nil
 	}
 	block := n.(*ast.FencedCodeBlock)
-	code, shown := string(codeLines(block, source)), "" // shown is HTML
+	code, shown := string(block.Lines().Value(source)), "" // shown is HTML
 	var err error
 	value, _ := block.AttributeString("data-scene")
 	address, _ := value.([]byte) // of the scene; nil if there is none

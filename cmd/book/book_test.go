@@ -81,7 +81,6 @@ func TestNoLinkOfTheBookIsDead(t *testing.T) {
 	require.Greater(t, followed, 20_000)
 }
 
-// TestADeadLinkIsFound makes books of small pages: with links that lead somewhere, and with others.
 func TestADeadLinkIsFound(t *testing.T) {
 	root := t.TempDir()
 	write := func(name, text string) {
@@ -191,7 +190,6 @@ func TestTheSwitchStaysOnTheSection(t *testing.T) {
 	require.Contains(t, b.pages["docs/bugs.md"].body, `data-twin="a7latch-`)
 }
 
-// TestTheSearchFinds what readers look for, in the scripts that a page loads.
 func TestTheSearchFinds(t *testing.T) {
 	b := theBook(t)
 	type answer struct { // of testdata/search.js

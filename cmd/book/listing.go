@@ -16,11 +16,10 @@ import (
 
 // A listing is a file that pages link to, with the sections that speak of it.
 type listing struct {
-	file     string
-	text     string
-	lines    map[string]int    // by the name of a declaration, the number of its line
-	code     map[string]string // by the same name, its text without the comment above it
-	mentions []mention
+	file, text string
+	lines      map[string]int    // by the name of a declaration, the number of its line
+	code       map[string]string // by the same name, its text without the comment above it
+	mentions   []mention
 }
 
 // A mention is a section of a page that links to a listing.

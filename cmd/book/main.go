@@ -5,8 +5,6 @@
 //	go run ./cmd/book -open        # and opens the browser
 //	go run ./cmd/book -read        # and opens the reader: the articles' phrases beside code and lab
 //	go run ./cmd/book -out book/   # writes it into a folder, which needs no server and no network
-//
-// cmd/book/README.md says what is in it.
 package main
 
 import (

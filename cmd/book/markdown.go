@@ -24,9 +24,12 @@ import (
 	"example.com/zklock/internal/lab/locks"
 )
 
+// A page goes through three passes: parsePage, for all pages; resolveLinks, which needs what parsePage has found on other
+// pages; and renderPage. A code span such as `go run ./cmd/lab -open -scene A7` comes before a diagram and names its
+// scene. One such as `Lock` comes before the link to lock.go and names the function to which the link leads.
+
 var (
-	// What the book leaves out of a page: the link to its twin, which the book has elsewhere, and the marks of what is
-	// generated and translated.
+	// The first two find what the book leaves out of a page: the link to its twin, and marks of what is generated.
 	switchLine = regexp.MustCompile(`^(?:English \| \[简体中文\]|\[English\]\([^)]*\) \| 简体中文).*\n+`)
 	comment    = regexp.MustCompile(`(?s)^<!--.*-->\s*$`)
 	playLine   = regexp.MustCompile(`^go run \./cmd/lab -open(?: -scene '?([^']+?)'?)?$`) // with a scene or the opening
@@ -54,7 +57,7 @@ func (b *book) parsePage(p *page) {
 	p.source = switchLine.ReplaceAll(p.source, nil)
 	p.doc = b.markdown(p).Parser().Parse(text.NewReader(p.source))
 	var usedIDs []string
-	current, scene := section{}, "" // the section so far, and the last scene since its heading
+	current, scene := section{}, "" // the section so far, and the address of the last scene that it has named
 	var words strings.Builder       // of the section so far
 	var comments []ast.Node         // they are removed at the end, because the walk goes from each to the next
 	endSection := func() {
@@ -87,14 +90,14 @@ func (b *book) parsePage(p *page) {
 				scene = b.sceneOf(m[1])
 			}
 		case *ast.HTMLBlock:
-			if comment.Match(codeLines(n, p.source)) {
+			if comment.Match(n.Lines().Value(p.source)) {
 				comments = append(comments, n)
 			}
 		case *ast.FencedCodeBlock:
-			code := codeLines(n, p.source)
-			if string(n.Language(p.source)) != "mermaid" { // a diagram's source is not for readers
+			code := n.Lines().Value(p.source)
+			if !isDiagram(n, p.source) {
 				words.WriteString("\t" + strings.Join(strings.Fields(string(code)), " "))
-			} else if story, _ := storyOf(scene); story != nil {
+			} else if story, _ := storyOf(scene); story != nil { // readers see its stops below the diagram, and no source
 				for _, stop := range story.Stops {
 					words.WriteString("\n" + caption(stop, p.lang))
 				}
@@ -119,6 +122,10 @@ func (b *book) parsePage(p *page) {
 	}
 }
 
+func isDiagram(n *ast.FencedCodeBlock, source []byte) bool {
+	return string(n.Language(source)) == "mermaid"
+}
+
 // walk calls f for each node, from the first to the last.
 func walk(n ast.Node, f func(ast.Node)) {
 	ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -128,8 +135,6 @@ func walk(n ast.Node, f func(ast.Node)) {
 		return ast.WalkContinue, nil
 	})
 }
-
-func codeLines(n ast.Node, source []byte) []byte { return n.Lines().Value(source) }
 
 func plainText(n ast.Node, source []byte) string {
 	var all strings.Builder
@@ -146,8 +151,9 @@ func plainText(n ast.Node, source []byte) string {
 
 // resolveLinks makes the links of a page those of the book, and notes the scenes that the page plays.
 func (b *book) resolveLinks(p *page) {
-	var names []string                          // code since the last link: a function, before the link to its file
-	headingCount, headingID, scene := 0, "", "" // the number so far, the ID of the last one, and the last scene since
+	var names []string               // the code spans of this block since its last link
+	headingCount, headingID := 0, "" // how many headings so far, and the ID of the last one
+	scene := ""                      // that the last code span with a play has named; "" after a heading or a diagram
 	walk(p.doc, func(n ast.Node) {
 		if n.Type() == ast.TypeBlock {
 			names = nil
@@ -169,12 +175,12 @@ func (b *book) resolveLinks(p *page) {
 		case *ast.FencedCodeBlock:
 			if _, what := fenceInfo(n, p.source); what != "" {
 				b.fillBlock(p, n, what)
-			} else if string(n.Language(p.source)) == "mermaid" && scene != "" {
-				n.SetAttributeString("data-scene", []byte(scene))
+			} else if isDiagram(n, p.source) && scene != "" {
+				n.SetAttributeString("data-scene", []byte(scene)) // the code span has noted it as played
 				if _, storyAt := storyOf(scene); storyAt != "" {
 					b.played[storyAt] = true
 				}
-				scene = ""
+				scene = "" // a second diagram has none
 			}
 		case *ast.Link:
 			if code := nameBehind(n, p.source); code != "" { // on a Chinese page

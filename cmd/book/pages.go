@@ -158,8 +158,7 @@ func (b *book) findPages() error {
 // sortPages puts the pages into the order of the chapters and of their parts. In a folder, the README comes first.
 func (b *book) sortPages() error {
 	covers := func(part, src string) bool {
-		isFolder := strings.HasSuffix(part, "/")
-		return part == src || isFolder && strings.HasPrefix(src, part)
+		return part == src || strings.HasSuffix(part, "/") && strings.HasPrefix(src, part) // in that folder
 	}
 	partOf := func(src string) (longest string) { // a part may be in the folder of another one
 		for _, c := range chapters {
