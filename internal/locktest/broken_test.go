@@ -64,7 +64,6 @@ func TestBrokenLocksFailUnderTheRightName(t *testing.T) {
 	}
 }
 
-// brokenBy is the lock with a bug, as the subject of the suite.
 func brokenBy(bug string, level locktest.Level) locktest.Subject {
 	return locktest.Subject{
 		New:          func(conn *zk.Conn, path string) locktest.Lock { return broken.New(bug, conn, path) },

@@ -26,12 +26,9 @@ type ContextLock interface {
 
 // A ContextSubject is a fair queue in which a waiter can give up. Subject has the cases for any contender.
 type ContextSubject struct {
-	// New makes a contender for the lock at path, the parent of its node.
-	New func(conn *zk.Conn, path string) ContextLock
-	// ErrNotLocked is as in Subject.
-	ErrNotLocked error
-	// Level says how much is asked of the lock. The zero Level is Full.
-	Level Level
+	New          func(conn *zk.Conn, path string) ContextLock // a contender for the lock at path, the parent of its node
+	ErrNotLocked error                                        // as in Subject
+	Level        Level                                        // how much is asked of the lock; the zero Level is Full
 }
 
 func (s ContextSubject) Plan() Plan {
@@ -52,6 +49,10 @@ type endlessLock struct{ ContextLock }
 
 func (l endlessLock) Lock() error { return l.ContextLock.Lock(context.Background()) }
 
+// In most cases a holder has the lock, and a waiter calls Lock in a goroutine (beginLock), gives up when its ctx ends
+// (giveUp), and must return an error (Result). Faults of w.Server spoil one request: Hold keeps it from the server, and
+// HoldReply keeps back its reply, until Release; Fail has it fail; LoseRequest loses it with the connection. Hit has a
+// value once the request has come. stage.NthRequest and stage.Sent say which request that is.
 var contextCases = []TestCase[*contexts]{
 	row("a waiter whose ctx ends returns an error that wraps it", Liveness, waiterReturns, basic),
 	row("a waiter that gives up leaves the queue", Liveness, waiterLeaves, basic),
@@ -274,13 +275,13 @@ func endedBeforeSendsNothing(w *contexts) {
 		"Lock was called with a ctx that had ended, and has sent a request: look at ctx before anything else")
 }
 
-// silentServer has the ctx of a waiter end while each of its requests in turn is not answered. Then it has the request
-// fail, and the delete of the clean-up is not answered.
+// silentServer has a waiter give up while each of its requests in turn is not answered. Then that request fails, and
+// the delete with which Lock cleans up is not answered.
 func silentServer(w *contexts) {
-	const isNotAnswered, fails = false, true
+	const atRequest, atCleanUp = false, true
 	w.EachRequest(func(n int) (sent bool) {
-		if sent = w.givesUpInSilence(n, isNotAnswered); sent {
-			w.givesUpInSilence(n, fails)
+		if sent = w.givesUpInSilence(n, atRequest); sent {
+			w.givesUpInSilence(n, atCleanUp)
 		}
 		w.True(sent || n > 1, "the waiter sends nothing before it waits")
 		return sent
@@ -289,27 +290,30 @@ func silentServer(w *contexts) {
 	w.NothingLeft()
 }
 
-// givesUpInSilence has a waiter give up, call Lock again and give up again, while the server does not answer its n-th
-// request or, if that one fails, the delete of the clean-up: then Lock may return the error of either. It reports
-// whether the waiter has sent what is not answered.
-func (w *contexts) givesUpInSilence(n int, fails bool) (sent bool) {
+// givesUpInSilence plays these steps, and reports whether the waiter has sent the request that is not answered:
+//
+//  1. The waiter calls Lock. The server does not answer its n-th request. If atCleanUp, that request fails, and the
+//     server does not answer the delete that Lock then sends.
+//  2. The ctx of the waiter ends, and Lock returns. The waiter calls Lock again with another ctx. This is done twice.
+//  3. The ctx of the last Lock ends, too. The server answers again, and the waiter's nodes go.
+func (w *contexts) givesUpInSilence(n int, atCleanUp bool) (sent bool) {
 	holder, _ := w.holder()
 	waiter := w.newContender()
-	silent := stage.NthRequest(waiter.s, n)
-	if fails {
-		w.Server.Fail(jute.ErrRuntimeInconsistency, silent)
-		silent = stage.Sent(waiter.s, jute.OpDelete)
+	unanswered := stage.NthRequest(waiter.s, n)
+	if atCleanUp {
+		w.Server.Fail(jute.ErrRuntimeInconsistency, unanswered)
+		unanswered = stage.Sent(waiter.s, jute.OpDelete)
 	}
-	held := w.Server.Hold(silent)
+	held := w.Server.Hold(unanswered)
 	w.beginLock(waiter)
 	w.WaitFor(soon, func() bool { return len(held.Hit()) > 0 })
 	sent = len(held.Hit()) > 0
 
-	for range 2 { // the ctx of the first Lock ends, and that of the second
+	for range 2 {
 		waiter.giveUp()
 		select {
 		case err := <-waiter.result:
-			w.True(err != nil && (fails || errors.Is(err, context.Canceled)),
+			w.True(err != nil && (atCleanUp || errors.Is(err, context.Canceled)), // atCleanUp: or that of the failed request
 				"the ctx of a waiter has ended, and Lock returns an error that does not wrap ctx.Err(): %v", err)
 			w.namesTheLock(err)
 		case <-time.After(soon):
@@ -319,7 +323,6 @@ func (w *contexts) givesUpInSilence(n int, fails bool) (sent bool) {
 					"take no ctx; make them in a goroutine, also the delete of a clean-up, and let Lock select on its result and on ctx.Done()",
 				len(sent), sent[len(sent)-1])
 		}
-		// The waiter calls Lock again, with another ctx, while the server still does not answer.
 		waiter.ctx, waiter.giveUp = context.WithCancel(context.Background())
 		w.beginLock(waiter)
 		time.Sleep(soon)
@@ -366,21 +369,21 @@ func (w *contexts) losesItsDelete() {
 		"until it is answered")
 }
 
-// waitsInTheClient has a ctx end while its Lock's request waits in the client for a connection. An ordinary client
-// has the request fail after 67 s.
+// waitsInTheClient cuts a connection, and then has a ctx end: the request of its Lock waits in the client, which connects
+// again a minute later and sends the request. After 67 s an ordinary client would have the request fail.
 func (w *contexts) waitsInTheClient() {
-	w.Path += "-2"
+	w.Path += "-2" // another lock: that of losesItsDelete has its holder still
 	w.MakeParent()
 	s := w.Ordinary()
-	back := w.Server.Hold(stage.Sent(s, jute.OpConnect))
+	connect := w.Server.Hold(stage.Sent(s, jute.OpConnect))
 	require.True(w, w.Server.Cut(s.ID))
-	w.Hit(back, "the client connects again")
+	w.Hit(connect, "the client connects again")
 	ctx, cancel := context.WithTimeout(context.Background(), soon)
 	defer cancel()
 	l := w.subject.New(s.Conn, w.Path)
 	w.Result(w.Aside("Lock", func() error { return l.Lock(ctx) }), "Lock without a connection")
 	time.Sleep(time.Minute)
-	back.Release()
+	connect.Release()
 	w.Rest()
 	w.NoNodes("the ctx of a contender has ended while its request waited in the client for a connection, which came a minute " +
 		"later, and the node stays: it blocks every contender that comes later; the goroutine that waits for the answer " +
@@ -425,12 +428,13 @@ func (w *contexts) givesUpBeforeReply(n int, firstDelete string) (sent bool) {
 	return sent
 }
 
-// notHeldAfterGivingUp has the first delete fail that is sent after a Lock has given up. Then it calls Unlock, Lock and
-// TryLock: the lock is not held, whatever the goroutine that Lock left behind has written into a field.
+// notHeldAfterGivingUp goes on after a Lock that has given up, and has left a goroutine behind: that one waits for the
+// reply which is held. The reply comes, and the delete that the goroutine then sends fails. Unlock, Lock and TryLock must
+// not take the lock for held, whatever the goroutine has written into a field.
 func (w *contexts) notHeldAfterGivingUp(contender *contextContender, held *zkserver.Fault, n int) {
 	failed := w.Server.Fail(jute.ErrRuntimeInconsistency, stage.Sent(contender.s, jute.OpDelete))
 	held.Release()
-	w.WaitFor(soon, func() bool { return len(failed.Hit()) > 0 }) // unless there is no node
+	w.WaitFor(soon, func() bool { return len(failed.Hit()) > 0 }) // in vain if there is no node to delete
 	w.NotLocked(contender, i18n.Textf("Unlock after a Lock that gave up, and whose request %d was answered afterwards,", n))
 	w.beginLock(contender)
 	w.ErrorIs(w.Result(contender.result, "Lock with a ctx that has ended"), context.Canceled,

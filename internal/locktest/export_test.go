@@ -24,7 +24,6 @@ func Verdicts(t *testing.T, s Suite, stop func(Verdict) bool) (verdicts []Verdic
 	return verdicts
 }
 
-// VerdictOf runs one case of a suite, and returns what becomes of it.
 func VerdictOf(t *testing.T, s Suite, name string) Verdict {
 	j := s.Plan().Judge(t)
 	defer j.Close()

@@ -42,7 +42,6 @@ func (w *World) queue(n int) (locks []Lock, results []<-chan error, sessions []*
 	return locks, results, sessions
 }
 
-// nextHolder returns the contender that gets the lock after a release.
 func (w *World) nextHolder(results []<-chan error) (holder int) {
 	w.WaitOrSayWhy(func() bool { holder = firstIn(results); return holder >= 0 }, "a release wakes no contender%s")
 	w.NoError(<-results[holder], "Lock of %s fails", stage.Contender(holder))

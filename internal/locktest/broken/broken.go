@@ -72,7 +72,6 @@ func With(m Manner, bug string, conn *zk.Conn, path string) *Lock {
 // ErrNotLocked: the contender does not hold the lock.
 var ErrNotLocked = errors.New("not locked")
 
-// Lock waits until the contender holds the lock.
 func (l *Lock) Lock() error {
 	node, err := l.enqueue()
 	if err != nil {

@@ -140,7 +140,6 @@ const (
 
 var knownOwners sync.Map // by program counter
 
-// ownerOf returns the owner of a program counter.
 func ownerOf(pc uintptr) owner {
 	if known, ok := knownOwners.Load(pc); ok {
 		return known.(owner)
