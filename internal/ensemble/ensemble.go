@@ -119,7 +119,8 @@ func Ask(ctx context.Context, addr string) (version, mode string, err error) {
 	return askWithin(ctx, addr, retryTimeout)
 }
 
-// askWithin is Ask with a time for the answer.
+// askWithin is Ask with a time for the answer. When that is over, ctx ends with the cause errMute, which stops the dialer,
+// and sets a deadline that has passed, which stops the read. When parent ends, the same happens with another cause.
 func askWithin(parent context.Context, addr string, patience time.Duration) (version, mode string, err error) {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
@@ -132,14 +133,13 @@ func askWithin(parent context.Context, addr string, patience time.Duration) (ver
 		return "", "", err
 	}
 	defer nc.Close()
-	stop := context.AfterFunc(ctx, func() { nc.SetDeadline(time.Unix(1, 0)) }) // long past
+	stop := context.AfterFunc(ctx, func() { nc.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 
 	if _, err := nc.Write([]byte("srvr")); err != nil {
 		return "", "", err
 	}
-	// A real server answers at once and closes.
-	text, err := io.ReadAll(io.LimitReader(nc, 4096))
+	text, err := io.ReadAll(io.LimitReader(nc, 4096)) // a real server answers at once and closes
 	if err != nil && len(text) == 0 {
 		if errors.Is(err, os.ErrDeadlineExceeded) && parent.Err() == nil {
 			return "", "", i18n.Errorf("%s accepts connections but said nothing within %v", addr, patience)
@@ -173,7 +173,6 @@ func parseAnswer(addr, text string) (version, mode string, err error) {
 	return version, mode, nil
 }
 
-// serverKind is a server's answer to srvr, for people.
 func serverKind(version, mode string) string {
 	if version == zkserver.Build {
 		return "embedded, served by another process: in memory, no disk"
@@ -227,7 +226,7 @@ func (e *Ensemble) Members(ctx context.Context) []string {
 	return members
 }
 
-// Close stops the servers that Open started. Clients must have been closed before.
+// Close stops the server that Open started. Clients must have been closed before.
 func (e *Ensemble) Close() {
 	if e.server != nil {
 		e.server.Close()
@@ -275,8 +274,9 @@ func (e *Ensemble) EndSession(tap *wiretap.Tap, session int64) (zxid int64, err 
 	if password == nil {
 		return 0, fmt.Errorf("end session %#x: the tap has not seen it begin", session)
 	}
-	// In an ensemble the connection may end before the reply has been sent. The next server then says that the session has
-	// ended, and that is not an error. In the last turn the servers have longer, because they may wait for their disks.
+	// Each server is asked in turn, and all of them three times. In an ensemble the connection may end before the reply has
+	// been sent: the next server says that the session has ended, with the zxid 0 and no error. In the last turn the servers
+	// have longer, because they may wait for their disks.
 	var errs []error
 	for _, patience := range []time.Duration{retryTimeout, retryTimeout, 10 * retryTimeout} {
 		for _, server := range e.servers {

@@ -11,13 +11,13 @@ import (
 	"example.com/zklock/internal/i18n"
 )
 
-// A table is printed with its first column to the left and the others to the right. A row that has fewer
-// cells than the header has one long cell, the third, which takes the room of the missing ones.
+// A table is printed with its first column to the left and the others to the right. A row that has fewer cells than
+// the header has one long cell, the third, which takes the columns of the missing ones: with 6 columns and 4 cells, the
+// columns 2 to 4, from 0. The last cell is in the last column in each row.
 type table struct {
 	Header []string
 	Rows   []tableRow
-	// extra is how many columns at the end may be left out where the table is too wide. Short rows have them, too.
-	extra int
+	extra  int // how many columns at the end may be left out, in each row, where the table is too wide
 }
 
 type tableRow struct {
@@ -74,7 +74,7 @@ func fullWidth(widths []int, gap string) int {
 	return sum
 }
 
-// columnOf returns the column in which a cell begins, and how many it takes: the long cell of a short row takes several.
+// columnOf returns the first column of a cell, in a row of some cells, and how many columns it takes.
 func columnOf(cell, cells, columns int) (first, span int) {
 	missing := columns - cells
 	switch {
@@ -83,7 +83,7 @@ func columnOf(cell, cells, columns int) (first, span int) {
 	case cell == longCell:
 		return cell, 1 + missing
 	}
-	return cell + missing, 1
+	return cell + missing, 1 // behind the long cell
 }
 
 // columnWidths are those that the rows need, of which the first is the header.

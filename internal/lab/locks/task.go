@@ -44,13 +44,13 @@ var Tasks = []Task{
 // existingQueue says that a lock takes its path for the parent of its queue, which exists.
 var existingQueue = player.Subject{Queue: true, Exists: true}
 
-// task makes the task to find the harm in the world w. The title names the listing. w.Lock has only Path, Queue and
-// Exists, which say what the listing takes its path for. The listing takes them over, and becomes the lock of w.
+// task makes the task to find the harm in the world w, whose Lock has only Path, Queue and Exists: what the listing takes
+// its path for. The title names the listing; Text is a string type, and the Chinese is found by the English.
 func task(number int, source string, lock listings.New, w player.World, harm player.Kind, title Text) Task {
 	name := fmt.Sprint("break-", number)
-	listing := scenes.Subject(name, lock)
-	listing.Path = cmp.Or(w.Lock.Path, listing.Path)
-	listing.Queue, listing.Exists = w.Lock.Queue, w.Lock.Exists
+	path, listing := w.Lock, scenes.Subject(name, lock)
+	listing.Path = cmp.Or(path.Path, listing.Path)
+	listing.Queue, listing.Exists = path.Queue, path.Exists
 	w.Lock, w.Name = listing, name
 	note := i18n.Both("Break it: internal/bugs/listings/"+source+". The link that Copy link copies is your answer.",
 		"请破坏它：internal/bugs/listings/"+source+"。“复制链接”得到的链接就是你的答案。")
