@@ -44,7 +44,7 @@ var contestants = []contestant{
 			},
 		},
 		// The lock makes the node at the path itself. The path of the others is the parent of their nodes.
-		zookeeper.Kind{OwnNode: true, Make: func(conn *zk.Conn, path string) zookeeper.Locker { return naive.New(conn, path) }},
+		zookeeper.Kind{OwnNode: true, Make: func(c *zk.Conn, path string) zookeeper.Locker { return naive.New(c, path) }},
 	},
 	{
 		counter.Lock{

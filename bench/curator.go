@@ -32,7 +32,7 @@ type curatorPlayer struct {
 
 func (p *curatorPlayer) Lock() counter.Lock                             { return p.lock }
 func (p *curatorPlayer) Server() i18n.Text                              { return p.server.Zoo().Says() }
-func (p *curatorPlayer) Try(context.Context) error                      { return nil }        // a trial needs a lock in Go
+func (p *curatorPlayer) Try(context.Context) error                      { return nil }        // for locks in Go
 func (p *curatorPlayer) Warm(context.Context, report.Run) (bool, error) { return false, nil } // Run warms each JVM
 
 func (p *curatorPlayer) Close() error {

@@ -27,9 +27,9 @@ func fakeJava(t *testing.T, script string) {
 	t.Setenv("CLASSPATH", "nowhere")
 }
 
-// twoTurns is a script that answers each run as two threads would: it says that they begin, that one has held the lock so
-// far, and that both were done after 5 ms; then, of each, when it arrived, when it got the lock, and how many had held the
-// lock before it. The times are in ns.
+// twoTurns is a script that answers each run as two threads would: it says that they begin, that one has held the lock
+// so far, and that both were done after 5 ms; then, of each, when it arrived, when it got the lock, and how many had
+// held the lock before it. The times are in ns.
 const twoTurns = `echo ready Curator 1.2.3, Java 4
 while read servers path threads clients; do
 	echo began
@@ -50,7 +50,7 @@ func TestCuratorsWarmUpIsApart(t *testing.T) {
 	fakeJava(t, twoTurns)
 	rs, status, stdout, stderr := runCuratorOnly(t, "-rounds", "2")
 	require.Zero(t, status, stderr)
-	require.Regexp(t, `(?m)^curator cold +2 +2 +5\.0 ms +- +- +-( |$)`, stdout, "no ratio, requests and events of a cold run")
+	require.Regexp(t, `(?m)^curator cold +2 +2 +5\.0 ms +- +- +-( |$)`, stdout, "a cold run has only times")
 	require.Regexp(t, `(?m)^curator +2 +2 +5\.0 ms `, stdout)
 	require.Len(t, rs, 3)
 	for i, r := range rs {
@@ -156,7 +156,7 @@ func TestCuratorCountsToN(t *testing.T) {
 		require.Regexp(t, `^Curator \d.*, Java \d`, last.Client)
 		require.EqualValues(t, n, last.Kinds["create"])
 		require.EqualValues(t, n, last.Kinds["delete"])
-		require.Equal(t, n+last.Kinds["get"], last.Kinds["children"], "each lists once, and again after each get with a watch")
+		require.Equal(t, n+last.Kinds["get"], last.Kinds["children"], "each lists once, and again after each get")
 		// It may take back a watch that is not needed any more, by checkWatches.
 		require.LessOrEqual(t, last.Requests-last.OtherKinds(), int64(5*n-2)) // as the formula of its entry
 		require.Greater(t, last.Requests, int64(3*n))                         // create, children and delete of each

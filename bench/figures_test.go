@@ -137,7 +137,7 @@ func figuresPage(t *testing.T, lang i18n.Language) string {
 		}
 		return "<!-- figures -->\n" + text + "\n<!-- end of figures -->"
 	}
-	require.NotRegexp(t, `\d`, callsAndStamps.ReplaceAllString(source, ""), "a digit of a template that no run has written")
+	require.NotRegexp(t, `\d`, callsAndStamps.ReplaceAllString(source, ""), "a digit of a template, and of no run")
 
 	// The call of machine comes first, so the files that the later calls name are looked for in the source.
 	var names []string
@@ -258,7 +258,7 @@ func TestTheDocsSayWhatWasMeasured(t *testing.T) {
 	holdsRatios(t)
 }
 
-// A digit of README.md or docs/benchmark.md is held if a passage that this file writes, a claim or a label has it. unheld
+// A digit of README.md or docs/benchmark.md is held if a passage of this file, a claim or a label has it. unheld
 // returns a text that the page lacks, or a line of the page with a digit that no text has; "" if all digits are held.
 func unheld(page string, texts []string) string {
 	page = site.Strip(page) // without the passages that this file writes

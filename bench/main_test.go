@@ -62,7 +62,7 @@ func requireNoNodes(t *testing.T, srv *zkserver.Server) {
 	require.Equal(t, []string{"zookeeper"}, srv.Children("/"))
 }
 
-// bench runs the benchmark, against the ZooKeeper that ZK names unless args name one. It returns exit status and output.
+// bench runs the benchmark, on the ZooKeeper that ZK names unless args name one. It returns exit status and output.
 func bench(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	return benchWith(t.Context(), args...)
 }

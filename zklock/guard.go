@@ -19,10 +19,10 @@ var (
 	ErrUnknownOutcome = client.ErrUnknownOutcome
 )
 
-// A Guard fences data that is in the same ZooKeeper as the lock: a write by it is carried
-// out only as long as no later holder of the lock has made its own Guard. It is safe for
-// concurrent use. It needs no release: the next holder's Guard replaces it. For that the guard node has one child, which
-// stands for the latest hold with a Guard, and the transaction of each write checks that this child exists.
+// A Guard fences data that is in the same ZooKeeper as the lock: a write by it is carried out only as long as no later
+// holder of the lock has made its own Guard. It is safe for concurrent use. It needs no release: the next holder's
+// Guard replaces it. For that the guard node has one child, which stands for the latest hold with a Guard, and the
+// transaction of each write checks that this child exists.
 //
 // A check of the holder's node in the same transaction is not enough: owners of a Mutex hand the lock on without a new
 // node, so a late write of the last owner would be carried out. Nor is a check of the version of a node that has the

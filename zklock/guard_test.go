@@ -1,7 +1,7 @@
 // Tests of Lease.Guard, which refuses late writes of a holder that has lost the lock. helpers_test.go has the helpers.
 //
-// A guard is of a guard node, which has one child: the mark of the last guard, "token-id". The data of the guard node is
-// the name of that mark. A write with a guard is a multi: it checks that the guard's mark is there, and then writes.
+// A guard is of a guard node, which has one child: the mark of the last guard, "token-id". The data of the guard node
+// is the name of that mark. A write with a guard is a multi: it checks that the guard's mark is there, and then writes.
 package zklock_test
 
 import (

@@ -402,9 +402,9 @@ func TestALostReplyToADeleteThatMarks(t *testing.T) {
 	})
 }
 
-// A Mutex that has found a crowd needs one list to see that it is alone again. One that finds a mark reads it once.
-// A multi is a create that asks whether its node is alone, or a delete that leaves a mark. OpGetData reads the contender's
-// own node, the two before it, or the mark.
+// A Mutex that has found a crowd needs one list to see that it is alone again. One that finds a mark reads it once. A
+// multi is a create that asks whether its node is alone, or a delete that leaves a mark. OpGetData reads the
+// contender's own node, the two before it, or the mark.
 func TestCostOfACrowd(t *testing.T) {
 	onMeteredServer(t, func(tb *meter) {
 		ours := tb.countedMutex()

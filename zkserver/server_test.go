@@ -1,5 +1,5 @@
-// Tests of sessions, of the server's end, and of input that no client sends. tg is the server, and c a client (wire_test.go):
-// connect opens a session, dial a connection alone, and handshake asks for a session on it.
+// Tests of sessions, of the server's end, and of input that no client sends. tg is the server, and c a client
+// (wire_test.go): connect opens a session, dial a connection alone, and handshake asks for a session on it.
 package zkserver_test
 
 import (

@@ -1,5 +1,5 @@
-// Tests of nodes that the server itself removes, and of the numbers of sequential nodes. tg is the server, and c a client
-// that sends packets itself: wire_test.go.
+// Tests of nodes that the server itself removes, and of the numbers of sequential nodes. tg is the server, and c a
+// client that sends packets itself: wire_test.go.
 package zkserver_test
 
 import (

@@ -24,9 +24,9 @@ import (
 	"example.com/zklock/internal/lab/locks"
 )
 
-// A page goes through three passes: parsePage, for all pages; resolveLinks, which needs what parsePage has found on other
-// pages; and renderPage. A code span such as `go run ./cmd/lab -open -scene A7` comes before a diagram and names its
-// scene. One such as `Lock` comes before the link to lock.go and names the function to which the link leads.
+// A page goes through three passes: parsePage, for all pages; resolveLinks, which needs what parsePage has found on
+// other pages; and renderPage. A code span such as `go run ./cmd/lab -open -scene A7` comes before a diagram and names
+// its scene. One such as `Lock` comes before the link to lock.go and names the function to which the link leads.
 
 var (
 	// The first two find what the book leaves out of a page: the link to its twin, and marks of what is generated.
@@ -51,8 +51,8 @@ func (b *book) markdown(p *page) goldmark.Markdown {
 		renderer.WithNodeRenderers(util.Prioritized(&blockRenderer{book: b, page: p}, 100))))
 }
 
-// parsePage reads a page: its headings, the texts of its sections for the search, and what links of other pages need: the
-// scenes in docs/scenes.md, and the terms of the glossary.
+// parsePage reads a page: its headings, the texts of its sections for the search, and what links of other pages need:
+// the scenes in docs/scenes.md, and the terms of the glossary.
 func (b *book) parsePage(p *page) {
 	p.source = switchLine.ReplaceAll(p.source, nil)
 	p.doc = b.markdown(p).Parser().Parse(text.NewReader(p.source))

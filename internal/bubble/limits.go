@@ -55,7 +55,7 @@ func (l Limits) Test(t *testing.T, f func(t *testing.T)) {
 		stack := make([]byte, 200) // bytes: the header of this goroutine has the number of the bubble
 		mark := string(inBubble.Find(stack[:runtime.Stack(stack, false)]))
 		w.mark.Store(&mark)
-		time.AfterFunc(l.Virtual, func() { w.end("waits for something that has not happened in %v of virtual time", l.Virtual) })
+		time.AfterFunc(l.Virtual, func() { w.end("waits for what has not happened in %v of virtual time", l.Virtual) })
 		f(t)
 	})
 }

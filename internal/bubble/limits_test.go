@@ -34,7 +34,7 @@ var hangs = []struct {
 	}, want: []string{"has not happened in 1h0m0s of virtual time", "bubble_test.waits(", "zkserver.(*Server).clock("}},
 	{name: "waits without a clock", play: func(*testing.T) { waits() }, // the default of Virtual is a day
 		want: []string{"has not happened in 24h0m0s of virtual time", "bubble_test.waits("}},
-	{name: "waits for a mutex", limits: bubble.Limits{Idle: 300 * time.Millisecond, Doing: seed7}, play: func(t *testing.T) {
+	{name: "waits for a lock", limits: bubble.Limits{Idle: 300 * time.Millisecond, Doing: seed7}, play: func(t *testing.T) {
 		zkserver.Run(t)
 		var mu sync.Mutex
 		mu.Lock()

@@ -32,7 +32,7 @@ func Through(nc net.Conn, up, down Way) net.Conn {
 // onTheWay is how many pieces a line holds before its sender has to wait. The client sends each request as one piece.
 const onTheWay = 4096
 
-// carry sends what it reads, and closes `to` at its end. If `to` fails, it reads on until the other carrier closes `from`.
+// carry sends what it reads, and closes `to` at its end. If `to` fails, it reads on until the other one closes `from`.
 func (w Way) carry(from, to net.Conn) {
 	type piece struct {
 		data []byte

@@ -469,7 +469,7 @@ func TestTheChecksFindWhatIsWrong(t *testing.T) {
 		{what: "good", leases: good},
 		{what: "no lease", want: "shows nothing"},
 		{what: "calm leases", leases: []record{{Token: 1, Begin: 1, SeenOpen: 2, End: 3, Calm: true}}, want: "shows nothing"},
-		{what: "the second is in while the first is valid", leases: []record{good[0], lease(2, 5, 19, 40, 50)}, want: "at once"},
+		{what: "the second in while the first is valid", leases: []record{good[0], lease(2, 5, 19, 40, 50)}, want: "at once"},
 		{what: "the third is in while the first is valid", want: "at once",
 			leases: []record{lease(1, 0, 10, 50, 50), lease(2, 51, 52, 53, 54), lease(3, 5, 49, 60, 70)}},
 		{what: "a lower token later", leases: []record{lease(1, 50, 60, 70, 80), lease(2, 5, 10, 20, 30)}, want: "does not grow"},

@@ -28,7 +28,7 @@ type Lock struct {
 	What    i18n.Text             // a sentence for the pages on what the lock is
 	System  string                // the server program that the lock runs on; "": ZooKeeper
 	Article map[int]time.Duration // article A's times, by the number of threads
-	Unsafe  i18n.Text             // of a yardstick, which is not a lock: what it does in place of excluding; "": it is a lock
+	Unsafe  i18n.Text             // what a yardstick, which is not a lock, does in place of excluding; "": a lock
 	Formula Formula               // predicts the requests; the zero Formula predicts nothing
 }
 

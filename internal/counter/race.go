@@ -32,7 +32,7 @@ type Race struct {
 	Leave func()
 	Work  func(contender int) error // done while the lock is held, besides counting; may be nil
 	Sent  func() int64              // counts the requests so far, which go to Run.Requests; nil: they are not counted
-	Stock bool                      // Lock takes a piece of a stock on its server: it excludes nobody, and that server counts
+	Stock bool                      // Lock takes a piece of a stock on a server, which counts: it excludes nobody
 
 	num     int          // the counter; guarded by the lock under test, and by nothing else; 0 of a stock
 	inside  atomic.Int32 // holders at this moment

@@ -274,9 +274,9 @@ func (e *Ensemble) EndSession(tap *wiretap.Tap, session int64) (zxid int64, err 
 	if password == nil {
 		return 0, fmt.Errorf("end session %#x: the tap has not seen it begin", session)
 	}
-	// Each server is asked in turn, and all of them three times. In an ensemble the connection may end before the reply has
-	// been sent: the next server says that the session has ended, with the zxid 0 and no error. In the last turn the servers
-	// have longer, because they may wait for their disks.
+	// Each server is asked in turn, and all of them three times. In an ensemble the connection may end before the reply
+	// has been sent: the next server says that the session has ended, with the zxid 0 and no error. In the last turn the
+	// servers have longer, because they may wait for their disks.
 	var errs []error
 	for _, patience := range []time.Duration{retryTimeout, retryTimeout, 10 * retryTimeout} {
 		for _, server := range e.servers {

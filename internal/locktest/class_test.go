@@ -24,8 +24,8 @@ import (
 	"example.com/zklock/zkserver"
 )
 
-// Each step's README has questions for a class, and docs/teaching.md has the answers. Some questions ask the students to
-// edit lock.go: the tests here make these edits, and look at what each answer names as its proof.
+// Each step's README has questions for a class, and docs/teaching.md has the answers. Some questions ask the students
+// to edit lock.go: the tests here make these edits, and look at what each answer names as its proof.
 
 func fileText(t *testing.T, path ...string) string {
 	t.Helper()

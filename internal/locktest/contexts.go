@@ -369,8 +369,8 @@ func (w *contexts) losesItsDelete() {
 		"until it is answered")
 }
 
-// waitsInTheClient cuts a connection, and then has a ctx end: the request of its Lock waits in the client, which connects
-// again a minute later and sends the request. After 67 s an ordinary client would have the request fail.
+// waitsInTheClient cuts a connection, and then has a ctx end: the request of its Lock waits in the client, which
+// connects again a minute later and sends the request. After 67 s an ordinary client would have the request fail.
 func (w *contexts) waitsInTheClient() {
 	w.Path += "-2" // another lock: that of losesItsDelete has its holder still
 	w.MakeParent()
@@ -429,8 +429,8 @@ func (w *contexts) givesUpBeforeReply(n int, firstDelete string) (sent bool) {
 }
 
 // notHeldAfterGivingUp goes on after a Lock that has given up, and has left a goroutine behind: that one waits for the
-// reply which is held. The reply comes, and the delete that the goroutine then sends fails. Unlock, Lock and TryLock must
-// not take the lock for held, whatever the goroutine has written into a field.
+// reply which is held. The reply comes, and the delete that the goroutine then sends fails. Unlock, Lock and TryLock
+// must not take the lock for held, whatever the goroutine has written into a field.
 func (w *contexts) notHeldAfterGivingUp(contender *contextContender, held *zkserver.Fault, n int) {
 	failed := w.Server.Fail(jute.ErrRuntimeInconsistency, stage.Sent(contender.s, jute.OpDelete))
 	held.Release()

@@ -18,7 +18,7 @@ import (
 )
 
 // Needs skips the test unless the environment variable has the address of a server of this kind. The variable says that
-// the machine runs tests with real servers, which take long. If the program is missing, testenv.Missing says what comes.
+// the machine runs tests with real servers, which take long. If the program is missing, see testenv.Missing.
 func Needs(t testing.TB, program, debian, variable string) {
 	t.Helper()
 	if os.Getenv(variable) == "" {

@@ -1,6 +1,6 @@
 // The glossary, docs/glossary.md, has the Chinese of each term. The Chinese pages and the Chinese texts in the sources
-// use its words, and are set as a Chinese typesetter sets them. First in this file are the terms and the words to avoid,
-// then the tests, and last the faults in the typesetting of a page, which edition_test.go looks for.
+// use its words, and are set as a Chinese typesetter sets them. First in this file are the terms and the words to
+// avoid, then the tests, and last the faults in the typesetting of a page, which edition_test.go looks for.
 package site_test
 
 import (
@@ -79,8 +79,8 @@ var (
 	articlesWords = regexp.MustCompile(`(?:Quote|"quote"): +"(?:[^"\\]|\\.)*"`) // a field with the articles' own words
 	// halfWidth finds punctuation of half the width beside a Chinese character, 锁, or (锁, or a quotation mark away: 锁",.
 	halfWidth = regexp.MustCompile(`\p{Han}(?:\\?["'])?[,.;:!?()]|[,;:!?()](?:\\?["'])?\p{Han}`)
-	// everyday is not a row of the glossary. It has everyday words for a term (得到锁 for 拿到锁, to get the lock), and words that
-	// the glossary has as the articles' own. A message is to read "得到锁: the term for these is 创建、…".
+	// everyday is not a row of the glossary. It has everyday words for a term (得到锁 for 拿到锁, to get the lock), and words
+	// that the glossary has as the articles' own. A message is to read "得到锁: the term for these is 创建、…".
 	everyday = glossaryTerm{en: "these", zh: "创建、拿到锁、释放锁、击鼓传花", avoid: []string{"建立节点", "建立自己", "已建立", "得到锁", "解锁", "伐鼓传花"}}
 	// Errors of the articles' locks stay English.
 	articlesErrors = []string{"listings: the lock call returned false", "failed to acquire lock within wait time"}

@@ -202,8 +202,8 @@ func isIn(pkg, folder string) bool {
 	return pkg == folder || strings.HasPrefix(pkg, folder+"/")
 }
 
-// TestTheArrowsOfThePictureAreTheImports: each arrow is an import, and for each import between two folders of the picture
-// there is an arrow, or a way along several.
+// TestTheArrowsOfThePictureAreTheImports: each arrow is an import, and for each import between two folders of the
+// picture there is an arrow, or a way along several.
 func TestTheArrowsOfThePictureAreTheImports(t *testing.T) {
 	drawn := picturedArrows(t, site.Read(t, architecture))
 	var folders []string

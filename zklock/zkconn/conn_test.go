@@ -324,7 +324,7 @@ func TestFaultTheNextSetWatchesLeavesAChangeOut(t *testing.T) {
 	})
 }
 
-// untilDone repeats a request until it succeeds, for at most a minute, as a program does while its client has no server.
+// untilDone repeats a request until it succeeds, for at most a minute, as a program does while there is no server.
 func untilDone(t *testing.T, request func() error) {
 	began := time.Now()
 	err := request()

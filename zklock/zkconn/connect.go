@@ -233,7 +233,7 @@ type client struct {
 	handshakeTimeout time.Duration    // for the next handshake, if that is more than the least
 	pause            time.Duration    // before the next dial
 	shortPauses      int              // that triesAgainSoon has made since the last session
-	askAt            time.Time        // when a server that refuses the session may be asked about it; zero: none refuses it
+	askAt            time.Time        // when a server that refuses the session may be asked for it; zero: none does
 }
 
 func newClient(sessionTimeout time.Duration) *client {

@@ -318,9 +318,9 @@ func TestTheClientIsTheVersionWhoseFieldsAreKnown(t *testing.T) {
 		replace(&conn, "hostProvider", func(h zk.HostProvider) zk.HostProvider { return h }),
 		hook(&conn, "setWatchCallback", func() {})))
 	const sentence = "this version of go-zookeeper has no "
-	unchanged := func(d zk.Dialer) zk.Dialer { return d }
-	require.ErrorContains(t, replace(&conn, "nothing", unchanged), sentence+"field nothing of type zk.Dialer: use zk.Connect")
-	require.ErrorContains(t, replace(&conn, "hostProvider", unchanged), sentence+"field hostProvider of type zk.Dialer: use zk.Connect")
+	same := func(d zk.Dialer) zk.Dialer { return d }
+	require.ErrorContains(t, replace(&conn, "nothing", same), sentence+"field nothing of type zk.Dialer: use zk.Connect")
+	require.ErrorContains(t, replace(&conn, "hostProvider", same), sentence+"field hostProvider of type zk.Dialer: use zk.Connect")
 	require.ErrorContains(t, hook(&conn, "nothing", func() {}), sentence+"function nothing: use zk.Connect")
 	require.ErrorContains(t, hook(&conn, "server", func() {}), sentence+"function server: use zk.Connect")
 }

@@ -169,8 +169,8 @@ var (
 	secondsOver = regexp.MustCompile(`(\d)\.0\d+s`) // whole seconds, and a moment
 )
 
-// noteStep returns the step of a note; no text: it is not drawn. holders hold the lock, or go on as if they do. The text
-// of a violation begins with its kind: "two holders: A and B hold the lock at once".
+// noteStep returns the step of a note; no text: it is not drawn. holders hold the lock, or go on as if they do. The
+// text of a violation begins with its kind: "two holders: A and B hold the lock at once".
 func noteStep(e player.Entry, holders []string, last Step) Step {
 	full := i18n.Both(strings.TrimPrefix(e.Text.String(), "known: "), strings.TrimPrefix(e.Text.In(i18n.Chinese), "出现已知问题："))
 	head, details := cutAtColon(full)

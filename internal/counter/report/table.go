@@ -25,8 +25,8 @@ var (
 		"average and at most; about 0 in a queue, (N-1)/4 on average in a lottery.\n")
 )
 
-// The values of aside. The first table has the loads of article A, in which all contend at once; the second one has loads
-// of every day, which the article does not have.
+// The values of aside. The first table has the loads of article A, in which all contend at once; the second one has
+// loads of every day, which the article does not have.
 const firstTable, secondTable = false, true
 
 // ofTable returns the results of one of the two tables.

@@ -126,8 +126,8 @@ func (g *group) processes(names []string) (here []process) {
 	return here
 }
 
-// chooseLineUp returns the line-up of count processes that this one is in. If there is none yet, lineUp is nil and waits
-// says what the process waits for. here are all processes, in the order in which they came.
+// chooseLineUp returns the line-up of count processes that this one is in. If there is none yet, lineUp is nil and
+// waits says what the process waits for. here are all processes, in the order in which they came.
 func chooseLineUp(me process, here []process, count int) (lineUp []string, waits i18n.Text, err error) {
 	underWay := i18n.Text("a run of other processes is under way, waiting for its end")
 	for _, p := range here {

@@ -81,8 +81,8 @@ func TestBrokenLocksAreCaught(t *testing.T) {
 	}
 }
 
-// The waiter of such a lock waits with a time limit, as the article's does, and then takes the lock. A trial ends before
-// that. HoldLong, whose holder keeps the lock for longer than a session timeout, finds it.
+// The waiter of such a lock waits with a time limit, as the article's does, and then takes the lock. A trial ends
+// before that. HoldLong, whose holder keeps the lock for longer than a session timeout, finds it.
 func TestAHolderKeepsTheLockForLongerThanASession(t *testing.T) {
 	late := Kind{OwnNode: true, Make: func(c *zk.Conn, p string) Locker {
 		return fake{lock: func() error {

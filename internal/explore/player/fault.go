@@ -14,10 +14,10 @@ import (
 	"example.com/zklock/internal/jute"
 )
 
-// This file carries out the faults that the explorer has chosen; action.go says which are possible. Touched is told what
-// a fault changes: actions that touch nothing in common can be swapped. The log and the Camera have what a viewer sees.
-// Run.Facts has a create or a delete that was lost: a lock may be known for what follows from that (Subject.Known).
-// Line.Up has the packets on their way to the server, and Line.Down those on their way to the client.
+// This file carries out the faults that the explorer has chosen; action.go says which are possible. Touched is told
+// what a fault changes: actions that touch nothing in common can be swapped. The log and the Camera have what a viewer
+// sees. Run.Facts has a create or a delete that was lost: a lock may be known for what follows from that
+// (Subject.Known). Line.Up has the packets on their way to the server, and Line.Down those on their way to the client.
 
 var (
 	stoppedNote = i18n.Text("is stopped; its session expires meanwhile")

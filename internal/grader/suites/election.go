@@ -462,8 +462,8 @@ func leaderShortCut(w *election) {
 	w.resigns(next)
 }
 
-// longTerm has a leader whose session timeout is short lead for long. Somebody writes the data of its node and of the next
-// candidate's: that costs no leadership, and changes no term.
+// longTerm has a leader whose session timeout is short lead for long. Somebody writes the data of its node and of the
+// next candidate's: that costs no leadership, and changes no term.
 func longTerm(w *election) {
 	w.timeout = time.Second // far less than usual
 	w.makeRecord()

@@ -18,9 +18,9 @@ import (
 	"example.com/zklock/internal/locktest/runner"
 )
 
-// The cases of this file have the explorer play schedules of a lock. A schedule is an order in which the requests of some
-// contenders are carried out, and faults happen in between. Package explore searches schedules of a world for one that
-// shows a violation. A player.World has the contenders, what each of them calls, and the faults that may happen.
+// The cases of this file have the explorer play schedules of a lock. A schedule is an order in which the requests of
+// some contenders are carried out, and faults happen in between. Package explore searches schedules of a world for one
+// that shows a violation. A player.World has the contenders, what each of them calls, and the faults that may happen.
 
 // A ScheduleSubject is a lock that is put through every schedule of a few worlds.
 type ScheduleSubject struct {

@@ -1,5 +1,5 @@
-// A story explains the scene of a lock in stops: instants of its film, each with a caption and with fields that say what
-// the film shows there. An opening is such a story of two films beside each other. These tests play the films and
+// A story explains the scene of a lock in stops: instants of its film, each with a caption and with fields that say
+// what the film shows there. An opening is such a story of two films beside each other. These tests play the films and
 // compare: the fields, and the clients, numbers and events that the captions name.
 package lab_test
 

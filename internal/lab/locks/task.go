@@ -44,8 +44,8 @@ var Tasks = []Task{
 // existingQueue says that a lock takes its path for the parent of its queue, which exists.
 var existingQueue = player.Subject{Queue: true, Exists: true}
 
-// task makes the task to find the harm in the world w, whose Lock has only Path, Queue and Exists: what the listing takes
-// its path for. The title names the listing; Text is a string type, and the Chinese is found by the English.
+// task makes the task to find the harm in the world w, whose Lock has only Path, Queue and Exists: what the listing
+// takes its path for. The title names the listing; Text is a string type, and the Chinese is found by the English.
 func task(number int, source string, lock listings.New, w player.World, harm player.Kind, title Text) Task {
 	name := fmt.Sprint("break-", number)
 	path, listing := w.Lock, scenes.Subject(name, lock)

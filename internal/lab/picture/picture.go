@@ -100,7 +100,7 @@ func (p Panel) draw(b *strings.Builder, lang i18n.Language, top int, end time.Du
 		fmt.Fprintf(b, `<line class="%s" x1="%.1f" y1="%d" x2="%.1f" y2="%d"/>`+"\n", packet.Kind, x(packet.Sent), from, x(packet.Arrived), to)
 	}
 
-	last, woken := make(map[string]film.Mark), "" // the last change of each contender's state, and the dots, above its bars
+	last, woken := make(map[string]film.Mark), "" // the last change of each contender's state; the dots, above its bars
 	for _, m := range f.Marks {
 		y := laneY[m.Who]
 		switch m.Kind {

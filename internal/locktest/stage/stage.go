@@ -141,8 +141,8 @@ func (w *Stage) poll(maxPause, patience time.Duration, ok func() bool) bool {
 	}
 }
 
-// endAfterLeaks ends a worker's process after a case that has passed, if a goroutine is left when clients and server are
-// closed: the bubble would not end. The lock need not be to blame: a closed client leaves some requests unanswered.
+// endAfterLeaks ends a worker's process after a case that has passed, if a goroutine is left when clients and server
+// are closed: the bubble would not end. The lock need not be to blame: a closed client leaves some requests unanswered.
 func (w *Stage) endAfterLeaks(goroutines int) {
 	if w.needs.Strict || w.Failed() || !w.Watched() {
 		return

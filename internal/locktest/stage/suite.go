@@ -88,8 +88,8 @@ func (p *Plan) Add(name i18n.Text, group Group, run func(c *runner.Case)) {
 	p.Groups[key], p.Glosses[key], p.run[key] = group, name.In(i18n.Chinese), run
 }
 
-// NewPlan makes a Plan of the cases for which keep returns true. enter converts a Stage into the parameter of a case. If
-// queue is set, the lock's path is the parent of its nodes. A strict plan fails a case that leaves a goroutine.
+// NewPlan makes a Plan of the cases for which keep returns true. enter converts a Stage into the parameter of a case.
+// If queue is set, the lock's path is the parent of its nodes. A strict plan fails a case that leaves a goroutine.
 func NewPlan[W any](cases []TestCase[W], keep func(TestCase[W]) bool, queue, strict bool, enter func(w *Stage) W) (p Plan) {
 	for _, t := range cases {
 		if !keep(t) {

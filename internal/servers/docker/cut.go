@@ -14,8 +14,8 @@ import (
 // The rule goes with the node's container. It takes root, or sudo without a password, where the Docker daemon runs.
 func (n *Node) Deafen(ctx context.Context, from *Node) error { return n.deafen(ctx, from) }
 
-// DeafenToData is Deafen, but the node receives acknowledgements of what it sends, so that it can send more. After Heal it
-// soon receives what was dropped: with tcp_thin_linear_timeouts the other one tries again at equal intervals.
+// DeafenToData is Deafen, but the node receives acknowledgements of what it sends, so that it can send more. After Heal
+// it soon receives what was dropped: with tcp_thin_linear_timeouts the other one tries again at equal intervals.
 func (n *Node) DeafenToData(ctx context.Context, from *Node) error {
 	if err := from.inside(ctx, "sh", "-c", "echo 1 >/proc/sys/net/ipv4/tcp_thin_linear_timeouts"); err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Package docker runs real ZooKeeper servers in containers, by the command docker: for internal/servers/with, which gives
-// their addresses to a command in the environment variable ZK, and for tests that break servers.
+// Package docker runs real ZooKeeper servers in containers, by the command docker: for internal/servers/with, which
+// gives their addresses to a command in the environment variable ZK, and for tests that break servers.
 package docker
 
 import (

@@ -255,8 +255,8 @@ func (p *Parent) look(prefix string) (*Node, error) {
 }
 
 // Delete deletes the node, and tries until the node or its session has gone. deleted is true if the node was there
-// until then. If something else has ended the node, err says what. No other node ever has its name, so a delete that the
-// client keeps back until it has another session does no harm.
+// until then. If something else has ended the node, err says what. No other node ever has its name, so a delete that
+// the client keeps back until it has another session does no harm.
 func (n *Node) Delete(refused RefusalFunc) (deleted bool, err error) {
 	c := n.parent.c
 	sent := false       // a delete was sent and not answered: it may have been carried out
