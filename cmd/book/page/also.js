@@ -165,5 +165,4 @@ globalThis.ALSO = {
   "集群处事器失去接洽,这个姑且 Znode 也将自动删除": ["Zookeeper 是通过姑且"],
   "排在它后头的谁人节点,也能收到删除变乱,从而得到锁": ["当前一个 Znode 删除的时辰"],
   "可以停止羊群效应": ["说 Zookeeper 的节点监听机制,长短常美满的。", "尚有一个缘故起因"],
-  "RetryPolicy policy = new ExponentialBackoffRetry(1000, 10);": ["// 界说zookeeper的客户端"],
 };
