@@ -33,19 +33,19 @@ type wing struct {
 // The wings are in the order of their readers: those of the articles, students and teachers, people
 // who measure, and engineers. What is in no folder of a wing is the rest.
 var wings = []wing{
-	{"the steps", "五个步骤", "01-naive-ephemeral 02-herd-effect 03-sequential-predecessor 04-reentrant 05-timeout", "articles", "读文章"},
-	{"bugs of the articles", "文章的 bug", "internal/bugs", "articles", "读文章"},
-	{"explorer", "探索器", "internal/explore", "articles, classes", "读文章、上课"},
-	{"lab", "实验室", "cmd/lab internal/lab", "articles, classes", "读文章、上课"},
-	{"book", "书", "cmd/book internal/loopback", "articles, classes", "读文章、上课"},
-	{"suites, virtual time", "测试套件、虚拟时间", "internal/locktest internal/bubble", "classes", "上课"},
-	{"exercises, grader", "练习、评分", "cmd/exercises cmd/primers cmd/shell internal/grader docs/exercises", "classes", "上课"},
-	{"bench", "基准测试", "bench internal/counter", "benchmark", "基准测试"},
+	{"the steps", "五个步骤", "01-naive-ephemeral 02-herd-effect 03-sequential-predecessor 04-reentrant 05-timeout", "articles", "读文章的人"},
+	{"bugs of the articles", "文章的 bug", "internal/bugs", "articles", "读文章的人"},
+	{"explorer", "探索器", "internal/explore", "articles, classes", "读文章的人、上课的人"},
+	{"lab", "实验室", "cmd/lab internal/lab", "articles, classes", "读文章的人、上课的人"},
+	{"book", "书", "cmd/book internal/loopback", "articles, classes", "读文章的人、上课的人"},
+	{"suites, virtual time", "测试套件、虚拟时间", "internal/locktest internal/bubble", "classes", "上课的人"},
+	{"exercises, grader", "练习、评分", "cmd/exercises cmd/primers cmd/shell internal/grader docs/exercises", "classes", "上课的人"},
+	{"bench", "基准测试", "bench internal/counter", "benchmark", "做基准测试的人"},
 	{"zkserver", "zkserver", "zkserver internal/jute", "all", "所有人"},
 	{"zklock", "zklock", "zklock internal/chaos docs/production", "engineers", "工程师"},
 	{"command", "命令", "cmd/zklock", "engineers", "工程师"},
 	{"the rest", "其余", "", "contributors", "贡献者"},
-	{"other locks, a module of their own", "其他锁，单独的模块", "docs/other-locks", "articles", "读文章"},
+	{"other locks, a module of their own", "其他锁，单独的模块", "docs/other-locks", "articles", "读文章的人"},
 }
 
 // weightsFile has the lines of Go of each wing at the last release, with its tests and the articles' listings. A wing
