@@ -96,7 +96,7 @@ function showCode() {
 // Why a phrase has no scene, and what it has.
 function whyNoScene(r) {
   const files = [...r.code || [], ...r.listing || []].map(e => e.file), pages = figures(r).map(([, page]) => page);
-  const has = { source: files.some(f => /go$/.test(f)), table: files.some(f => /md$/.test(f)), picture: pages.some(p => /svg$/.test(p)), section: pages.some(p => !/svg$/.test(p)) };
+  const has = { source: files.some(f => !/figures\.md$/.test(f)), table: files.some(f => /figures\.md$/.test(f)), picture: pages.some(p => /svg$/.test(p)), section: pages.some(p => !/svg$/.test(p)) };
   const why = say([...files, ...pages].some(f => f.includes("other-locks/")) ? "other" : "noscene");
   return why + say("beside", Object.keys(has).filter(k => has[k]).map(k => say(k)).join(say("and")));
 }
