@@ -84,8 +84,8 @@ func TestANodeIsKeptAfterFiveInARow(t *testing.T) {
 
 		lockTimes(2, soon) // the kept node serves three holds, which is little
 		tb.lockAndUnlock(other)
-		const pause = 18 // in nodes of a row: longer than the second in which no node is kept
-		time.Sleep(pause * oneOfARow)
+		const pause = 18              // in nodes of a row: longer than the second in which no node is kept
+		time.Sleep(pause * oneOfARow) // of virtual time
 		requireKeptAfter(2 * least)
 		lockTimes(3, soon) // the kept node serves four, which is enough
 		tb.lockAndUnlock(other)

@@ -104,7 +104,7 @@ var faults = []fault{
 	}},
 	{name: "server stopped", ends: true, ofTheServers: true, do: func(tr *trial) {
 		tr.server.Pause(tr)
-		time.Sleep(pastLease()) // as above: by then nobody has renewed it
+		time.Sleep(pastLease()) // of real time, as above: by then nobody has renewed it
 		_, last := stamps(tr.first)
 		require.Greater(tr, time.Since(last), *overlapSession/8, "the command has outlived the lease")
 		tr.server.Continue(tr)
@@ -125,7 +125,7 @@ func begin(t *testing.T, server string, own *servers.ZooKeeper, conn *zk.Conn) *
 		for began, names := time.Now(), []string(nil); len(names) != n; time.Sleep(50 * time.Millisecond) {
 			tr.requireAlive()
 			require.Less(t, time.Since(began), patience, "%d in the queue", n)
-			names, _, _ = conn.Children(path) // polled: nothing tells of a process that ends
+			names, _, _ = conn.Children(path) // polled: nothing tells of a real process that ends
 		}
 	}
 	tr.runner = run(tr.line.Addr(), tr.first)
@@ -220,7 +220,7 @@ func TestTwoCommandsNeverRunAtOnce(t *testing.T) {
 					tr := begin(t, server, own, conn)
 					f.do(tr)
 					if f.mustRunOn {
-						time.Sleep(*overlapSession / 8) // the lease had 7/24 of it left, or more, so now it has a sixth
+						time.Sleep(*overlapSession / 8) // of real time; the lease had 7/24 of it left, or more: now a sixth
 						tr.requireStamp()
 					}
 					if !f.ends {

@@ -97,7 +97,7 @@ type watcher struct {
 	gone   chan struct{} // closed when no process is left below
 }
 
-// watch reads the ends of the lease, a line each. When there is no other line, it acts by the last one, and waits.
+// watch reads the ends of the lease, a line each. When no line is left to read, it acts by the last one, and waits.
 // Before the first line, the command has not begun. This process may be stopped, or have no processor, at any point. So
 // the clocks are read before the lines: if an end has come then, no later one was told in time.
 func (w *watcher) watch() {

@@ -137,7 +137,7 @@ func (p *Process) Pass(s syscall.Signal) {
 }
 
 // Suspend stops this process, after the command has stopped: the shell that has started this process expects that.
-// Without a terminal there is no such shell, and Suspend does nothing.
+// Without a terminal Suspend does nothing, for no shell waits.
 func (p *Process) Suspend() {
 	if p.tty != nil {
 		p.tty.give(p.group, syscall.Getpgrp())
