@@ -120,10 +120,7 @@ func (j *jvm) died() error {
 	}
 	said, _, _ = strings.Cut(strings.TrimSpace(said), "\n")
 	said = said[:min(len(said), 70)] // it goes into a row of the table
-	if said == "" {
-		said = j.cmd.ProcessState.String()
-	}
-	return i18n.Errorf("java: %s", said)
+	return i18n.Errorf("java: %s", cmp.Or(said, j.cmd.ProcessState.String()))
 }
 
 // end kills the JVM if it still runs: it holds nothing that matters now. The server ends its sessions when their time

@@ -237,12 +237,6 @@ func TestWithoutAResultAFileStaysAsItIs(t *testing.T) {
 	unchanged()
 }
 
-// tableShape is a table without its numbers: a row with numbers is its first word and a #.
-func tableShape(s string) string {
-	s = regexp.MustCompile(`(?m)^(\w+) +\d+ +\d+ .*$`).ReplaceAllString(s, "$1 #")
-	return strings.TrimSpace(regexp.MustCompile(` +`).ReplaceAllString(s, " "))
-}
-
 func TestOneRunWritesEverything(t *testing.T) {
 	jsonFile, htmlFile := filepath.Join(t.TempDir(), "r.json"), filepath.Join(t.TempDir(), "r.html")
 	t.Setenv("PATH", "") // no Curator: a row says so

@@ -204,8 +204,7 @@ func TestWhatGuardRefuses(t *testing.T) {
 			require.ErrorContains(tb, err, want)
 			require.ErrorContains(tb, err, path)
 		}
-		_, err := g.Set(context.Background(), guarded, nil, 7) // the version is 0
-		require.ErrorIs(tb, err, zk.ErrBadVersion)
+		require.ErrorIs(tb, testenv.Err(g.Set(context.Background(), guarded, nil, 7)), zk.ErrBadVersion) // the version is 0
 		done, err := g.Multi(context.Background(), &zk.CheckVersionRequest{Path: guarded, Version: 0}, &zk.DeleteRequest{Path: "/missing", Version: -1})
 		require.ErrorIs(tb, err, zk.ErrNoNode)
 		require.NotErrorIs(tb, err, zklock.ErrFenced)

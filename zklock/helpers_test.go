@@ -496,7 +496,5 @@ func (tb *meter) startBlockedWaiter(mutex *zklock.Mutex) <-chan lockResult {
 func (tb *meter) receiveLeaseNow(waiter <-chan lockResult) *zklock.Lease {
 	tb.settle()
 	require.Len(tb, waiter, 1, "it waits, and nobody is before it")
-	got := <-waiter
-	require.NoError(tb, got.err)
-	return got.lease
+	return tb.receiveLease(waiter)
 }

@@ -361,11 +361,8 @@ func (s *stage) makeFault() {
 	case 7:
 		s.fault("session %d is ended", target)()
 		synctest.Wait() // no client does anything
-		for _, known := range s.srv.Sessions() {
-			if known.ID == session {
-				s.take(known.Ephemerals...)
-			}
-		}
+		nodes, _ := s.srv.Ephemerals(session)
+		s.take(nodes...)
 		s.srv.Expire(session)
 	case 8:
 		s.deleteNode()

@@ -1,6 +1,7 @@
 package zkserver
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -66,9 +67,7 @@ func (s *Server) Listen(address string) (addr string, err error) {
 		return "", err
 	}
 	addr = l.Addr().String()
-	if s.addr == "" {
-		s.addr = addr
-	}
+	s.addr = cmp.Or(s.addr, addr)
 	if s.stoppedLocked(addr) {
 		l.Close()
 		l = nil

@@ -212,8 +212,7 @@ func (c *conn) executePlainRead(op jute.Op, d *jute.Decoder, body *jute.Encoder)
 	default:
 		body.ACLs(maskDigests(n.acl))
 	}
-	stat := n.stat()
-	stat.Encode(body)
+	n.stat().Encode(body)
 	return jute.OK
 }
 
@@ -294,9 +293,8 @@ func (c *conn) executeRead(op jute.Op, d *jute.Decoder, body *jute.Encoder) jute
 	if n == nil {
 		return jute.ErrNoNode
 	}
-	stat := n.stat()
 	if op == jute.OpExists {
-		stat.Encode(body)
+		n.stat().Encode(body)
 		return jute.OK
 	}
 	if !c.may(jute.PermRead, n.acl) {
@@ -308,14 +306,14 @@ func (c *conn) executeRead(op jute.Op, d *jute.Decoder, body *jute.Encoder) jute
 			s.dataWatches.add(r.Path, c, oneShot)
 		}
 		body.Buffer(n.data)
-		stat.Encode(body)
+		n.stat().Encode(body)
 	} else {
 		if r.Watch {
 			s.childWatches.add(r.Path, c, oneShot)
 		}
 		n.encodeChildren(body)
 		if op == jute.OpGetChildren2 {
-			stat.Encode(body)
+			n.stat().Encode(body)
 		}
 	}
 	return jute.OK
@@ -340,19 +338,11 @@ func decodeWrite(op jute.Op, d *jute.Decoder) write {
 	case jute.OpSetData:
 		var r jute.SetDataRequest
 		r.Decode(d)
-		return func(t *txn, c *conn, body *jute.Encoder) jute.Code {
-			stat, code := t.setData(c, &r)
-			stat.Encode(body)
-			return code
-		}
+		return func(t *txn, c *conn, body *jute.Encoder) jute.Code { return t.setData(c, &r, body) }
 	case jute.OpSetACL:
 		var r jute.SetACLRequest
 		r.Decode(d)
-		return func(t *txn, c *conn, body *jute.Encoder) jute.Code {
-			stat, code := t.setACL(c, &r)
-			stat.Encode(body)
-			return code
-		}
+		return func(t *txn, c *conn, body *jute.Encoder) jute.Code { return t.setACL(c, &r, body) }
 	}
 	return nil
 }
@@ -376,8 +366,7 @@ func createAs(op jute.Op, r *jute.CreateTTLRequest) write {
 		}
 		body.String(path)
 		if op != jute.OpCreate {
-			stat := t.s.nodes[path].stat()
-			stat.Encode(body)
+			t.s.nodes[path].stat().Encode(body)
 		}
 		return jute.OK
 	}

@@ -1,6 +1,7 @@
 package zkserver
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -83,10 +84,7 @@ var permanent = []string{"/", "/zookeeper", "/zookeeper/quota", "/zookeeper/conf
 
 // lookup finds the node that a read asks for. Like the real server it takes the empty path for the root.
 func (s *Server) lookup(path string) *node {
-	if path == "" {
-		path = "/"
-	}
-	return s.nodes[path]
+	return s.nodes[cmp.Or(path, "/")]
 }
 
 func (s *Server) countBelow(path string) int32 {
@@ -331,16 +329,17 @@ func (t *txn) change(c *conn, path string, perm int32) (*node, jute.Code) {
 	return n, jute.OK
 }
 
-func (t *txn) setData(c *conn, r *jute.SetDataRequest) (jute.Stat, jute.Code) {
+func (t *txn) setData(c *conn, r *jute.SetDataRequest, body *jute.Encoder) jute.Code {
 	n, code := t.change(c, r.Path, jute.PermWrite)
 	if code != jute.OK {
-		return jute.Stat{}, code
+		return code
 	}
 	if r.Version != -1 && r.Version != n.version {
-		return jute.Stat{}, jute.ErrBadVersion
+		return jute.ErrBadVersion
 	}
 	t.set(r.Path, n, r.Data)
-	return n.stat(), jute.OK
+	n.stat().Encode(body)
+	return jute.OK
 }
 
 func (t *txn) set(path string, n *node, data []byte) {
@@ -349,24 +348,25 @@ func (t *txn) set(path string, n *node, data []byte) {
 	t.events = append(t.events, func() { t.s.dataWatches.fire(path, jute.EventDataChanged, n.acl, nil) })
 }
 
-func (t *txn) setACL(c *conn, r *jute.SetACLRequest) (jute.Stat, jute.Code) {
+func (t *txn) setACL(c *conn, r *jute.SetACLRequest, body *jute.Encoder) jute.Code {
 	if !validPath(r.Path) {
-		return jute.Stat{}, jute.ErrBadArguments
+		return jute.ErrBadArguments
 	}
 	acl, ok := c.resolveACL(r.ACL)
 	if !ok {
-		return jute.Stat{}, jute.ErrInvalidACL
+		return jute.ErrInvalidACL
 	}
 	n, code := t.change(c, r.Path, jute.PermAdmin)
 	if code != jute.OK {
-		return jute.Stat{}, code
+		return code
 	}
 	if r.Version != -1 && r.Version != n.aversion {
-		return jute.Stat{}, jute.ErrBadVersion
+		return jute.ErrBadVersion
 	}
 	n.acl = acl
 	n.aversion++
-	return n.stat(), jute.OK
+	n.stat().Encode(body)
+	return jute.OK
 }
 
 func (t *txn) check(c *conn, r *jute.PathVersion) jute.Code {

@@ -81,9 +81,7 @@ func (b *book) parsePage(p *page) {
 			usedIDs = append(usedIDs, h.ID)
 			n.SetAttributeString("id", []byte(h.ID))
 			p.heads = append(p.heads, h)
-			if p.title == "" {
-				p.title = h.Title
-			}
+			p.title = cmp.Or(p.title, h.Title)
 			current, scene = section{id: h.ID, title: h.Title}, ""
 		case *ast.CodeSpan:
 			if m := playLine.FindStringSubmatch(plainText(n, p.source)); m != nil {

@@ -89,7 +89,7 @@ func attemptFiles(t *testing.T, all bool) []string {
 	return files
 }
 
-// The attempts of readers who had not seen our solutions get the points that the page has. All are graded, or for a
+// The attempts of readers who had not seen the grader get the points that the page has. All are graded, or for a
 // landing a right one of each exercise, on a sample of cases, and a wrong one. With -update the test writes the table.
 func TestForeignAttempts(t *testing.T) {
 	takesMinutes(t)

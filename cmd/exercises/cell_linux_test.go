@@ -82,10 +82,8 @@ func TestAnAttemptHasNoNetwork(t *testing.T) {
 	require.Error(t, err, "an attempt has reached the network: %s", out)
 	require.Contains(t, string(out), "unreachable")
 
-	out, err = c.command(self, dial, c.bare()).CombinedOutput()
-	require.NoError(t, err, "the compiler can do the same: %s", out)
+	testenv.Must(c.command(self, dial, c.bare()).CombinedOutput())(t, "the compiler can do the same")
 
 	files := c.ofStudent("sh", []string{"-c", "echo x >$HOME/file && cat $HOME/file"})
-	out, err = files.CombinedOutput()
-	require.NoError(t, err, "it can use its own folder: %s", out)
+	testenv.Must(files.CombinedOutput())(t, "it can use its own folder")
 }

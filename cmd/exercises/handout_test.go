@@ -21,8 +21,7 @@ func TestAHandOutGrades(t *testing.T) {
 	root, dir := rootOf(t), filepath.Join(t.TempDir(), "class")
 	said := testenv.Must(called(t, "hand-out", dir))(t)
 	require.Contains(t, said, "go run ./cmd/exercises next")
-	_, err := called(t, "hand-out", dir)
-	require.ErrorContains(t, err, "is not a new folder")
+	require.ErrorContains(t, testenv.Err(called(t, "hand-out", dir)), "is not a new folder")
 
 	var secret, given []string // lines of the solutions, and of the stubs
 	for _, e := range exercises {

@@ -103,8 +103,7 @@ func TestWatchOutlivesAFileThatIsAway(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		var out testenv.Buffer
 		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- (&app{root: root, out: &out}).watch(ctx, e, false) }()
+		ended := bubble.Aside(func() error { return (&app{root: root, out: &out}).watch(ctx, e, false) })
 		synctest.Wait()
 		require.Contains(t, out.String(), "imports os,")
 

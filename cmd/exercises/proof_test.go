@@ -281,8 +281,7 @@ func testWithDetector(t *testing.T, root string, e *exercise) {
 	}
 	cmd := exec.CommandContext(t.Context(), "go", append(args, "./docs/exercises/"+e.folder)...)
 	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=1") // the detector needs it, and a C compiler
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%v: %s", args, out)
+	out := testenv.Must(cmd.CombinedOutput())(t, args)
 	require.NotContains(t, string(out), "no tests to run")
 }
 

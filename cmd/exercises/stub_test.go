@@ -120,8 +120,7 @@ func TestStubsAreRecorded(t *testing.T) {
 	root := rootOf(t)
 	recorded := make(stubs)
 	for _, e := range exercises {
-		a, err := readAttempt(e.dir(root), e)
-		require.NoError(t, err, "the stub of %v is refused", e)
+		a := testenv.Must(readAttempt(e.dir(root), e))(t, "the stub is refused:", e)
 		ofWindows := strings.ReplaceAll(fileText(t, e.dir(root), e.writes()), "\n", "\r\n")
 		require.Equal(t, a.hash, writeAttempt(t, e, ofWindows).hash, "Git may check it out with other line ends")
 		recorded[e.folder] = map[i18n.Language]string{i18n.English: a.hash}

@@ -78,8 +78,7 @@ func TestTheCommandsOfThePagesPrintWhatThePagesShow(t *testing.T) {
 					continue
 				}
 				require.NoError(t, shown.SetReadDeadline(time.Now().Add(patience)))
-				got, err := printed.ReadString('\n')
-				require.NoError(t, err, "instead of %s", line)
+				got := testenv.Must(printed.ReadString('\n'))(t, "instead of", line)
 				require.Equal(t, same(line), same(got))
 			}
 

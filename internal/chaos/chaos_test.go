@@ -247,28 +247,19 @@ func (c *chaos) clientFault(rng *rand.Rand) fault {
 	}
 }
 
-func (c *chaos) check() {
-	problems := c.problems()
-	if len(problems) == 0 && !c.Failed() {
-		return
-	}
-	for _, p := range problems[:min(len(problems), 20)] {
-		c.Errorf("%s", p)
-	}
-	c.Errorf("%d problems with seed %d; %s", len(problems), c.seed, c.writeHistory())
-}
-
-// problems returns what does not hold of these:
+// check fails the test, and keeps the history, unless all of these hold:
 //   - after the last fault every contender gets both locks, within what this machine needs for that, and some minutes;
 //   - no two leases of a path are valid at once, each by its own Lost;
 //   - of two leases of a path, the later one has the higher token;
 //   - the register has counted each write exactly once, and none with a token lower than one before it;
 //   - nothing is left.
-func (c *chaos) problems() (problems []string) {
+func (c *chaos) check() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	var problems []string
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	c.Logf("%v", c.counts())
+	assert.Equal(c, *chaosCaching > 0, c.counts()["lease by a cached node"] > 0)
 	for _, r := range c.records {
 		if r.Kind == "problem" {
 			problem("%s %s: %s", r.Owner, r.Path, r.How)
@@ -281,7 +272,13 @@ func (c *chaos) problems() (problems []string) {
 			problem("left under %s: %v", path, left)
 		}
 	}
-	return problems
+	if len(problems) == 0 && !c.Failed() {
+		return
+	}
+	for _, p := range problems[:min(len(problems), 20)] {
+		c.Errorf("%s", p)
+	}
+	c.Errorf("%d problems with seed %d; %s", len(problems), c.seed, c.writeHistory())
 }
 
 func (c *chaos) counts() map[string]int {
@@ -345,11 +342,7 @@ func (c *chaos) left(path string) []string {
 
 // leases returns the leases of a path in the order of their tokens.
 func (c *chaos) leases(path string) (leases []record) {
-	for _, r := range c.records {
-		if r.Kind == "lease" && r.Path == path {
-			leases = append(leases, r)
-		}
-	}
+	leases = slices.DeleteFunc(slices.Clone(c.records), func(r record) bool { return r.Kind != "lease" || r.Path != path })
 	slices.SortStableFunc(leases, func(a, b record) int { return cmp.Compare(a.Token, b.Token) })
 	return leases
 }
@@ -533,7 +526,7 @@ func TestTheChecksFindWhatIsWrong(t *testing.T) {
 	}
 }
 
-// What problems says holds for three processes with 17 contenders each on two paths that are cut off and paused, for
+// What check demands holds for three processes with 17 contenders each on two paths that are cut off and paused, for
 // shorter and longer than their sessions. The ZooKeeper has no faults. Half of the sessions are of ordinary clients.
 func TestChaosOfClients(t *testing.T) {
 	t.Parallel()
@@ -583,7 +576,6 @@ func TestChaosOfClients(t *testing.T) {
 	c.finish()
 	c.check()
 	require.NotZero(t, sessionsOver())
-	require.Equal(t, *chaosCaching > 0, c.counts()["lease by a cached node"] > 0)
 }
 
 // clientFaultLasts returns how long a fault of a client lasts: in half of the cases 1.6 to 2.2 session timeouts, so

@@ -53,15 +53,12 @@ func holdAll(t *testing.T, n int, list []string, session time.Duration, ordinary
 }
 
 // openAny opens a client: an ordinary one, or zkconn.Connect's.
-func openAny(t *testing.T, list []string, session time.Duration, ordinary bool) (conn *zk.Conn) {
-	var err error
+func openAny(t *testing.T, list []string, session time.Duration, ordinary bool) *zk.Conn {
 	if ordinary {
-		conn, _, err = zk.Connect(list, session, silent)
-	} else {
-		conn, err = zkconn.Connect(t.Context(), list, session)
+		conn, _ := testenv.Must2(zk.Connect(list, session, silent))(t)
+		return conn
 	}
-	require.NoError(t, err)
-	return conn
+	return testenv.Must(zkconn.Connect(t.Context(), list, session))(t)
 }
 
 func countLost(leases []*zklock.Lease) (lost int) {

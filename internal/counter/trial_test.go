@@ -34,10 +34,6 @@ type closable struct {
 
 func (c closable) Lock(context.Context) error { return c.Contender.Lock(c.sessionCtx) }
 
-func TestARightLockPassesItsTrial(t *testing.T) {
-	require.NoError(t, tryInBubble(t, func() []Contender { return mutex(TrialContenders) }))
-}
-
 // Locks whose waiters get in at once, or when a session ends, are tried in package zookeeper: that takes a server.
 func TestALockThatYieldsWhenTheContextOfAWaiterEndsFailsItsTrial(t *testing.T) {
 	err := tryInBubble(t, func() []Contender {

@@ -165,10 +165,8 @@ func parseAnswer(addr, text string) (version, mode string, err error) {
 	}
 	notAllowed := strings.Contains(text, "whitelist") // srvr is not on it, but the server serves
 	if !notAllowed && !strings.Contains(text, "Zookeeper version: ") {
-		const most = 80 // bytes
 		said, _, _ := strings.Cut(text, "\n")
-		said = said[:min(len(said), most)]
-		return "", "", i18n.Errorf("%s is not a ZooKeeper that serves: asked srvr, it said %q", addr, said)
+		return "", "", i18n.Errorf("%s is not a ZooKeeper that serves: asked srvr, it said %.80q", addr, said)
 	}
 	return version, mode, nil
 }
@@ -213,11 +211,10 @@ func (e *Ensemble) Says() i18n.Text {
 }
 
 // Members describes each server that answers: its version, and whether it is alone, leads or follows.
-func (e *Ensemble) Members(ctx context.Context) []string {
+func (e *Ensemble) Members(ctx context.Context) (members []string) {
 	if e.inside {
 		return []string{e.label}
 	}
-	var members []string
 	for _, s := range e.servers {
 		if version, mode, err := Ask(ctx, s); err == nil {
 			members = append(members, s+": "+serverKind(version, mode))

@@ -164,8 +164,7 @@ func textsIn(t *testing.T, p goPackage, export importer.Lookup) (texts []string)
 	}
 	info := &types.Info{Types: make(map[ast.Expr]types.TypeAndValue), Uses: make(map[*ast.Ident]types.Object)}
 	config := types.Config{Importer: importer.ForCompiler(fset, "gc", export)}
-	_, err := config.Check(p.ImportPath, fset, files, info)
-	require.NoError(t, err)
+	testenv.Must(config.Check(p.ImportPath, fset, files, info))(t)
 
 	add := func(e ast.Expr) {
 		if value := info.Types[e].Value; value != nil && constant.StringVal(value) != "" {

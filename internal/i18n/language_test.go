@@ -55,11 +55,6 @@ func TestTheHelpIsInTheReadersLanguage(t *testing.T) {
 	}
 }
 
-func TestAPageHasItsEdition(t *testing.T) {
-	require.Equal(t, "docs/teaching.md", i18n.English.Page("docs/teaching.md"))
-	require.Equal(t, "docs/teaching.zh-CN.md", i18n.Chinese.Page("docs/teaching.md"))
-}
-
 func TestAWrongFlagIsSaidInBothLanguages(t *testing.T) {
 	for arg, want := range map[string]i18n.Text{
 		"-x":        i18n.Both("flag provided but not defined: -x", "没有选项 -x"),

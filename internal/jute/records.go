@@ -117,7 +117,7 @@ type Stat struct {
 	Pzxid          int64 // zxid of the last change of the list of children
 }
 
-func (r *Stat) Encode(e *Encoder) {
+func (r Stat) Encode(e *Encoder) {
 	e.Int64(r.Czxid)
 	e.Int64(r.Mzxid)
 	e.Int64(r.Ctime)

@@ -259,8 +259,7 @@ func TestClassHoldersEvent(t *testing.T) {
 		before := holder.Counts().Total()
 		conn, _ = classSession(t, zoo)
 		second := herd.New(conn, "/lock")
-		locked := make(chan error, 1)
-		go func() { locked <- second.Lock() }()
+		locked := bubble.Aside(second.Lock)
 		time.Sleep(time.Second) // until the second waits
 		require.EqualValues(t, 1, holder.Counts().Events, "the arrival of a waiter sends the holder an event")
 		require.Equal(t, before, holder.Counts().Total(), "the event makes the holder send a request")

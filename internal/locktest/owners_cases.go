@@ -325,9 +325,7 @@ func lockDuringUnlock(w *owners) {
 
 		err := w.Result(result, "Lock of an owner during its last Unlock")
 		switch {
-		case !ok: // TryLock does not wait
-			w.UnlockErr(owner, "Unlock, called again,")
-		case unlockFailed && err != nil: // the owner must call Unlock again before it locks
+		case !ok, unlockFailed && err != nil: // TryLock does not wait; Lock may want another Unlock before
 			w.UnlockErr(owner, "Unlock, called again,")
 		default:
 			w.NoError(err, "Lock of an owner during its last Unlock fails")

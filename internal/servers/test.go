@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"example.com/zklock/internal/ensemble"
@@ -31,8 +32,7 @@ func Needs(t testing.TB, program, debian, variable string) {
 
 // Start runs a server until the test ends, and returns when ready returns no error. kill kills it as a power cut does.
 func Start(t testing.TB, ready func() error, program string, args ...string) (kill func()) {
-	p, err := begin(t.Context(), filepath.Join(t.TempDir(), "log"), ready, exec.Command(program, args...))
-	require.NoError(t, err)
+	p := testenv.Must(begin(t.Context(), filepath.Join(t.TempDir(), "log"), ready, exec.Command(program, args...)))(t)
 	t.Cleanup(p.Kill)
 	return p.Kill
 }
@@ -56,6 +56,11 @@ func ZooKeepers(t testing.TB, n int) (nodes []*ZooKeeper) {
 		at.host, at.port, _ = net.SplitHostPort(at.addr)
 		z := &ZooKeeper{Addr: at.addr, Data: at.file("data"), location: at}
 		nodes = append(nodes, z)
+		t.Cleanup(func() {
+			if z.process != nil {
+				z.process.Kill()
+			}
+		})
 		require.NoError(t, os.Mkdir(z.Data, 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(z.Data, "myid"), []byte(strconv.Itoa(i+1)), 0o644))
 		_, peers, _ := net.SplitHostPort(testenv.Must(FreeAddr())(t))
@@ -73,20 +78,11 @@ func ZooKeepers(t testing.TB, n int) (nodes []*ZooKeeper) {
 			if err == nil {
 				err = z.start(t, cmd)
 			}
-			if err != nil {
-				t.Error(err)
-			}
+			assert.NoError(t, err)
 		})
 	}
 	wg.Wait()
-	t.Cleanup(func() {
-		for _, z := range nodes {
-			if z.process != nil {
-				z.process.Kill()
-			}
-		}
-	})
-	require.False(t, t.Failed(), "the servers do not serve") // by t.Error above
+	require.False(t, t.Failed(), "the servers do not serve") // by assert above
 	return nodes
 }
 
@@ -119,7 +115,6 @@ func (z *ZooKeeper) Continue(t testing.TB) {
 
 // Mode is leader, follower or standalone.
 func (z *ZooKeeper) Mode(t testing.TB) string {
-	_, mode, err := ensemble.Ask(t.Context(), z.Addr)
-	require.NoError(t, err)
+	_, mode := testenv.Must2(ensemble.Ask(t.Context(), z.Addr))(t)
 	return mode
 }

@@ -30,10 +30,9 @@ func (t *Tap) Pending() (n int64) {
 
 // Armed is the number of watches that are set and have not fired, over all open connections; as on
 // the server, one connection that watches a path twice counts once. It needs NewWithLog.
-func (t *Tap) Armed() int {
+func (t *Tap) Armed() (n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n := 0
 	for c := range t.conns {
 		c.watchers.mu.Lock()
 		n += len(c.watchers.set)

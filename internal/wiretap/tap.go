@@ -94,8 +94,7 @@ func (c Counts) Since(earlier Counts) Counts {
 
 // Total is the number of requests that the user's program has made. Pings are left out, and so is
 // setWatches, which the client library sends by itself when it has connected again.
-func (c Counts) Total() int64 {
-	var n int64
+func (c Counts) Total() (n int64) {
 	for op, k := range c.Requests {
 		if op != jute.OpPing && op != jute.OpSetWatches {
 			n += k

@@ -100,8 +100,7 @@ func addOurs(t *testing.T, dir string, files map[string]string, modEdits ...stri
 func run(t *testing.T, dir, name string, args ...string) {
 	cmd := exec.CommandContext(t.Context(), name, args...)
 	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	testenv.Must(cmd.CombinedOutput())(t)
 }
 
 // newSharedTest opens a session on the server that ZK names, which others may use as well, and

@@ -100,8 +100,7 @@ func columnWidths(rows []tableRow) []int {
 }
 
 // aligned pads the cells of a row.
-func aligned(cells []string, widths []int, gap string) []string {
-	var out []string
+func aligned(cells []string, widths []int, gap string) (out []string) {
 	for i, cell := range cells {
 		first, span := columnOf(i, len(cells), len(widths))
 		width := fullWidth(widths[first:first+span], gap)

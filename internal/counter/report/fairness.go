@@ -15,10 +15,9 @@ type Turn struct {
 }
 
 // waitTimes returns the wait of each contender, the shortest first.
-func waitTimes(turns []Turn) []time.Duration {
-	waits := make([]time.Duration, len(turns))
-	for i, t := range turns {
-		waits[i] = t.Got - t.Arrived
+func waitTimes(turns []Turn) (waits []time.Duration) {
+	for _, t := range turns {
+		waits = append(waits, t.Got-t.Arrived)
 	}
 	slices.Sort(waits)
 	return waits

@@ -9,8 +9,7 @@ import (
 )
 
 // served returns turns of contenders that arrived in the order of the arguments, and were served at these places.
-func served(places ...int) []Turn {
-	var turns []Turn
+func served(places ...int) (turns []Turn) {
 	for i, p := range places {
 		turns = append(turns, Turn{Arrived: time.Duration(i), Place: p})
 	}

@@ -15,8 +15,7 @@ type Group struct {
 }
 
 // group puts results that belong together into groups, those with the fewest goroutines first.
-func group(results []Run) []Group {
-	var groups []Group
+func group(results []Run) (groups []Group) {
 	for _, r := range results {
 		cold := r.Status == StatusWarmUp
 		i := slices.IndexFunc(groups, func(g Group) bool {
@@ -68,10 +67,8 @@ func (g Group) median(f func(Run) float64) float64 {
 		values[i] = f(r)
 	}
 	slices.Sort(values)
-	if n := len(values); n%2 == 0 {
-		return (values[n/2-1] + values[n/2]) / 2
-	}
-	return values[len(values)/2]
+	n := len(values)
+	return (values[(n-1)/2] + values[n/2]) / 2 // of an odd number of values, twice the one in the middle
 }
 
 // Median is that of a figure of the rounds of a lock; 0 if the lock did not run well.

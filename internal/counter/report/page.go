@@ -55,8 +55,7 @@ type pageCell struct {
 
 // pageCells returns the cells of a row. A run without figures has a row with fewer cells than columns: one of them says
 // why there are no figures, and spans the columns that are left.
-func pageCells(t table, row tableRow) []pageCell {
-	var cells []pageCell
+func pageCells(t table, row tableRow) (cells []pageCell) {
 	for i, text := range row.cells {
 		first, columns := columnOf(i, len(row.cells), len(t.Header))
 		c := pageCell{Text: strings.TrimSpace(text), Span: columns}

@@ -163,10 +163,7 @@ func GatherFacts(members []string) Facts {
 
 // valueIn returns what follows a key at the beginning of a line, which only some systems have.
 func valueIn(file, key, otherwise string) string {
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return otherwise
-	}
+	b, _ := os.ReadFile(file) // a file that is not there has no lines
 	for line := range strings.Lines(string(b)) {
 		if v, ok := strings.CutPrefix(line, key); ok {
 			return strings.Trim(v, "\t\n :\"")

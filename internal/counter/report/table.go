@@ -80,9 +80,8 @@ func mainTable(results []Run, aside bool, l i18n.Language) table {
 		if i > 0 && groups[i-1].n != g.n {
 			t.add(plain)
 		}
-		row := make([]string, len(columns))
+		row := slices.Repeat([]string{"-"}, len(columns))
 		for k, text := range columns {
-			row[k] = "-"
 			isKnown := k < longCell || k >= measured // also of a run that failed: the lock, N and the article's times
 			if isKnown || g.ok() {
 				row[k] = text(g)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"example.com/zklock/internal/bubble"
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/zklock"
 )
@@ -49,12 +50,10 @@ func (o *owner) LockContext(ctx context.Context) (err error) {
 }
 
 func (o *owner) Unlock() error {
-	select {
-	case <-o.lease.Lost():
+	if bubble.IsClosed(o.lease.Lost()) {
 		return i18n.Errorf("%w before its Unlock", zklock.ErrLost)
-	default:
-		return o.lease.Unlock(context.Background())
 	}
+	return o.lease.Unlock(context.Background())
 }
 
 // Shutdown returns when the Mutex has no work under way in the background.

@@ -250,8 +250,7 @@ func exploreOwn(t *testing.T, s player.Subject) {
 // Replay plays the trace in a file. It fails while the lock does what the trace shows, with the schedule in words.
 func Replay(t *testing.T, s player.Subject, file string) {
 	t.Helper()
-	tr, err := player.ReadTrace(file)
-	require.NoError(t, err)
+	tr := testenv.Must(player.ReadTrace(file))(t)
 	require.Equal(t, s.Name, tr.World.Name, "the trace is of another lock")
 	tr.World.Lock = s
 	happens, words := playAgain(t, tr)

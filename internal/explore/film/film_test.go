@@ -174,12 +174,7 @@ func filmedBefore(f *film.Film, at time.Duration) (packets []film.Packet, marks 
 			packets = append(packets, p)
 		}
 	}
-	for _, m := range f.Marks {
-		if m.At < at {
-			marks = append(marks, m)
-		}
-	}
-	return packets, marks
+	return packets, slices.DeleteFunc(slices.Clone(f.Marks), func(m film.Mark) bool { return m.At >= at })
 }
 
 // Each kind of change shows its effect in the film.

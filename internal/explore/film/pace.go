@@ -59,9 +59,7 @@ func Paced(t *testing.T, config player.World, p Pace) (*Film, error) {
 
 	config.Packets = true
 	config.Tagged = config.Shared && config.Lock.Alone
-	if config.Lock.Path == "" {
-		config.Lock.Path = "/lab/lock"
-	}
+	config.Lock.Path = cmp.Or(config.Lock.Path, "/lab/lock")
 
 	defer player.Alone()()
 	var film *Film

@@ -301,14 +301,9 @@ func (w *Player) sessionLives(session int64) bool {
 }
 
 // nodesOf lists the ephemeral nodes of a client at or below the lock's path.
-func (w *Player) nodesOf(c *Client) (nodes []string) {
+func (w *Player) nodesOf(c *Client) []string {
 	all, _ := w.Srv.Ephemerals(c.Conn.SessionID())
-	for _, node := range all {
-		if strings.HasPrefix(node, w.lockPath()) {
-			nodes = append(nodes, node)
-		}
-	}
-	return nodes
+	return slices.DeleteFunc(all, func(node string) bool { return !strings.HasPrefix(node, w.lockPath()) })
 }
 
 // And names contenders or clients: "A, B and C" is said as "A and B and C".

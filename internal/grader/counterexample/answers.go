@@ -3,7 +3,6 @@
 package counterexample
 
 import (
-	"bytes"
 	"net/url"
 	"slices"
 	"strconv"
@@ -25,8 +24,8 @@ const (
 // Read reads the answers, by number. A line is a number, a colon and a link, or it is empty or a comment with #.
 func Read(text []byte) (map[int]string, error) {
 	answers := make(map[int]string)
-	for i, line := range bytes.Split(text, []byte("\n")) {
-		line := strings.TrimSpace(string(line))
+	for i, line := range strings.Split(string(text), "\n") {
+		line = strings.TrimSpace(line)
 		if i == 0 {
 			line = strings.TrimPrefix(line, "\ufeff") // some editors on Windows begin a file with it
 		}

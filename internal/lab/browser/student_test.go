@@ -39,8 +39,7 @@ func TestTheGradersScheduleOpensWithTheStudentsLock(t *testing.T) {
 			require.NoError(t, os.Mkdir(lock, 0o755))
 			require.NoError(t, os.WriteFile(filepath.Join(lock, "lock.go"), program, 0o644))
 			goRun := func(args ...string) {
-				out, err := exec.CommandContext(t.Context(), "go", append([]string{"run"}, args...)...).CombinedOutput()
-				require.NoError(t, err, "%s", out)
+				testenv.Must(exec.CommandContext(t.Context(), "go", append([]string{"run"}, args...)...).CombinedOutput())(t)
 			}
 			file := filepath.Join(dir, "grades.json")
 			goRun("../../../cmd/exercises", "grade", lock, "-json", file)

@@ -111,17 +111,12 @@ func slug(bug string) string {
 
 func brokenLocks() (list []Lock) {
 	for _, bug := range broken.Bugs[1:] { // the first is the right lock
+		newLock := func(conn *zk.Conn, path string) *broken.Lock { return broken.New(bug.Name, conn, path) }
+		s := steps.OfPlain(slug(bug.Name), newLock, broken.ErrNotLocked)
+		s.Queue = true
 		list = append(list, Lock{
-			Name: slug(bug.Name), Group: Broken, Title: i18n.Both(bug.Name, bug.Zh), Note: brokenNote,
-			Subject: withSession(brokenSubject(bug.Name)),
+			Name: s.Name, Group: Broken, Title: i18n.Both(bug.Name, bug.Zh), Note: brokenNote, Subject: withSession(s),
 		})
 	}
 	return list
-}
-
-func brokenSubject(bug string) player.Subject {
-	newLock := func(conn *zk.Conn, path string) *broken.Lock { return broken.New(bug, conn, path) }
-	s := steps.OfPlain(slug(bug), newLock, broken.ErrNotLocked)
-	s.Queue = true
-	return s
 }

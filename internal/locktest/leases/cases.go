@@ -93,13 +93,11 @@ type attempt struct {
 	result <-chan error
 }
 
-// beginLock calls Lock in a goroutine of its own.
+// beginLock calls Lock in a goroutine of its own, with a ctx that ends with the case.
 func (w *leaseWorld) beginLock(l Lock) *attempt {
-	ctx, cancel := context.WithCancel(context.Background())
-	w.Cleanup(cancel)
 	a := new(attempt)
 	a.result = w.Aside("Lock", func() (err error) {
-		a.lease, err = l.Lock(ctx)
+		a.lease, err = l.Lock(w.Context())
 		return err
 	})
 	return a

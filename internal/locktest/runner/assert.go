@@ -103,9 +103,7 @@ func callersOfCase() string {
 	callers := make([]uintptr, 30)
 	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
 	var places []string
-	for more := true; more && len(places) < 5; { // enough to come from a helper to the case
-		var f runtime.Frame
-		f, more = frames.Next()
+	for f, more := frames.Next(); more && len(places) < 5; f, more = frames.Next() { // 5: from a helper to the case
 		if strings.Contains(f.Function, "zklock/") && !strings.Contains(f.Function, "internal/locktest/runner.") {
 			places = append(places, fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line))
 		}

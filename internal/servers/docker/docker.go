@@ -115,10 +115,9 @@ func docker(ctx context.Context, args ...string) (string, error) {
 func (s *Servers) Nodes() []*Node { return s.nodes }
 
 // Addrs are the addresses for clients, host:port each.
-func (s *Servers) Addrs() []string {
-	addrs := make([]string, len(s.nodes))
-	for i, n := range s.nodes {
-		addrs[i] = n.addr
+func (s *Servers) Addrs() (addrs []string) {
+	for _, n := range s.nodes {
+		addrs = append(addrs, n.addr)
 	}
 	return addrs
 }
@@ -218,16 +217,14 @@ func (n *Node) begin(ctx context.Context, i, size int) error {
 func hostName(i int) string { return fmt.Sprintf("zoo%d", i+1) }
 
 func configFile(size int) string {
-	var b bytes.Buffer
-	b.WriteString("tickTime=2000\ninitLimit=10\nsyncLimit=5\ndataDir=/data\nclientPort=2181\nmaxClientCnxns=0\n" +
-		"admin.enableServer=false\n4lw.commands.whitelist=srvr,ruok\n")
+	text := "tickTime=2000\ninitLimit=10\nsyncLimit=5\ndataDir=/data\nclientPort=2181\nmaxClientCnxns=0\n" +
+		"admin.enableServer=false\n4lw.commands.whitelist=srvr,ruok\n"
 	if size > 1 {
 		for i := range size {
-			fmt.Fprintf(&b, "server.%d=%s:2888:3888\n", i+1, hostName(i))
+			text += fmt.Sprintf("server.%d=%s:2888:3888\n", i+1, hostName(i))
 		}
 	}
-	fmt.Fprintln(&b, os.Getenv("ZK_CONFIG"))
-	return b.String()
+	return text + os.Getenv("ZK_CONFIG") + "\n"
 }
 
 // awaitService waits until every node serves. It returns the version and the mode of the last one.
