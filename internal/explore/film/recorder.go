@@ -2,6 +2,7 @@ package film
 
 import (
 	"cmp"
+	"maps"
 	"path"
 	"runtime"
 	"slices"
@@ -349,26 +350,25 @@ func (r *recorder) markWatches(list []watch, set bool) {
 	}
 }
 
-// Woken notes which waiting contenders an event wakes.
+// Woken notes which waiting contenders an event wakes: one that is kept in a gap does not sleep yet.
 func (r *recorder) Woken(c *player.Client, p player.Frame) {
-	ofNode, ofChildren := watchKey{path: p.Path}, watchKey{path: p.Path, children: true}
-	fired := []watchKey{ofNode}
-	switch p.Event {
-	case jute.EventChildrenChanged:
-		fired = []watchKey{ofChildren}
-	case jute.EventDeleted:
-		fired = []watchKey{ofNode, ofChildren}
+	var fired []watchKey
+	if p.Event != jute.EventChildrenChanged {
+		fired = append(fired, watchKey{path: p.Path})
 	}
-
+	if p.Event == jute.EventChildrenChanged || p.Event == jute.EventDeleted {
+		fired = append(fired, watchKey{path: p.Path, children: true})
+	}
 	var asked []string // contenders that have set these watches
 	for _, k := range fired {
 		asked = append(asked, r.clients[c.Index].asked[k]...)
 		delete(r.clients[c.Index].asked, k)
 	}
 	var woken []string
+	awake := slices.Collect(maps.Values(r.w.KeptInGaps()))
 	for _, k := range c.Contenders {
 		mayHaveAsked := !r.w.Tagged || slices.Contains(asked, k.Name) // without tags a request does not tell its contender
-		if k.State == player.Waiting && mayHaveAsked {
+		if k.State == player.Waiting && mayHaveAsked && !slices.Contains(awake, k.Name) {
 			woken = append(woken, k.Name)
 		}
 	}

@@ -58,8 +58,8 @@ func (w *Player) leaveGap(g *gap) action {
 	}}
 }
 
-// keptInGaps returns the contender that is kept in each gap, by the gap's name.
-func (w *Player) keptInGaps() map[string]string {
+// KeptInGaps returns the contender that is kept in each gap, by the gap's name.
+func (w *Player) KeptInGaps() map[string]string {
 	contenderAt := make(map[string]string)
 	for _, g := range w.gaps {
 		for _, k := range w.Contenders {

@@ -115,7 +115,7 @@ func (w *Player) endlessLocked(actions []action) Violation {
 
 // waitsInVain names a contender that waits while only the lock's own goroutines go on, such as a heartbeat; "": none.
 func (w *Player) waitsInVain(actions []action) string {
-	contenderAt := w.keptInGaps()
+	contenderAt := w.KeptInGaps()
 	for _, a := range actions {
 		if name, isGap := strings.CutPrefix(a.who, "gap "); !isGap || contenderAt[name] != "" {
 			return ""
@@ -153,7 +153,7 @@ func (w *Player) Wait(timed bool, possible func() bool, hang func()) (goOn bool)
 }
 
 func (w *Player) point(actions []action) *Point {
-	p := &Point{Log: w.Run.Log, gaps: w.keptInGaps()}
+	p := &Point{Log: w.Run.Log, gaps: w.KeptInGaps()}
 	for _, a := range actions {
 		p.Enabled = append(p.Enabled, a.String())
 		p.Faults = append(p.Faults, a.fault)

@@ -309,9 +309,10 @@ var claims = map[string]claim{
 	`\b([A-T]) (?:watches|has set a watch|waits with its watch)|\b([A-T])'s watch is set`: func(m moment, client string) bool {
 		return strings.Contains(m.shown.Watchers, client)
 	},
-	`\b([A-T]) (?:is awake|has woken|is woken)`: func(m moment, client string) bool {
-		isWakeup := func(mark film.Mark) bool { return mark.Kind == "wakeup" && mark.Who == client && mark.At <= m.at }
-		return slices.ContainsFunc(m.Marks, isWakeup)
+	`\b([A-T]) (?:is awake|has woken|is woken)|the call wakes (none)`: func(m moment, woken string) bool {
+		return slices.ContainsFunc(m.Marks, func(k film.Mark) bool {
+			return k.Kind == "wakeup" && k.At <= m.at && (woken == k.Who || woken == "none")
+		}) == (woken != "none")
 	},
 	`\b(second|third|hundred) creates? (?:is|were)`: func(m moment, number string) bool {
 		creates := 0
