@@ -1,4 +1,4 @@
-// writePlaces makes page/places.js: asked is the folder with the articles' texts. The text of an article is the one that
+// This makes page/places.js: asked is the folder with the articles' texts. The text of an article is the one that
 // has all phrases of its rows.
 import "./rows.js";
 import { readdirSync, readFileSync } from "fs";

@@ -39,15 +39,15 @@ const (
 	listings = "internal/bugs/listings/"
 )
 
-// ownScenes are the addresses of the scenes without a lock's story. The lab opens with the first two. The others say
-// what is done when and to whom: do=120ms.B.cut cuts B's connection at 120 ms.
+// ownScenes are the addresses of the scenes without a lock's story. do=120ms.B.cut cuts B's connection at 120 ms.
 var ownScenes = map[string]string{
-	"herd beside chain":            locks.Opening.String(),
-	"a lock in a lock":             locks.Openings[1].Address.String(),
-	"zklock, and C's session ends": "#lock=zklock&n=3&latency=20&seed=1&do=180ms.C.expire",
-	// The reply that B waits for is lost with its connection.
-	"step 5 is cut off":                  "#lock=timeout&n=3&latency=20&seed=1&do=120ms.B.cut",
-	"D's first lock, and a session ends": "#lock=D2&n=3&latency=20&seed=1&do=180ms.B.expire",
+	"herd beside chain":                   locks.Opening.String(),
+	"a lock in a lock":                    locks.Openings[1].Address.String(),
+	"zklock, and C's session ends":        "#lock=zklock&n=3&latency=20&seed=1&do=180ms.C.expire",
+	"step 5 is cut off before its reply":  "#lock=timeout&n=3&latency=20&seed=1&do=120ms.B.cut",
+	"twenty contenders of the naive lock": "#lock=naive&n=20&latency=20&seed=1",
+	"step 3 makes the parents":            "#lock=predecessor&n=2&mode=schedule&missing=1&choices=A:+request,A:+request,A:+request,A:+request,A:+request,A:+request",
+	"D's first lock, and a session ends":  "#lock=D2&n=3&latency=20&seed=1&do=180ms.B.expire",
 }
 
 //go:embed moments.txt
