@@ -27,6 +27,7 @@ type Server struct {
 	refuses func()                           // set by WithRefusal
 	withTTL bool                             // set by WithTTL
 	epoch   int64                            // the upper 32 bits of each zxid
+	id      int64                            // its number in an ensemble
 	words   map[string]bool                  // four-letter words that are answered
 	report  func(format string, args ...any) // the Errorf of Run's test; without Run it does nothing
 	start   time.Time
@@ -88,6 +89,10 @@ func WithTTL() Option { return func(s *Server) { s.withTTL = true } }
 // default is 0. From epoch 1 on a zxid does not fit in 32 bits.
 func WithEpoch(epoch int32) Option { return func(s *Server) { s.epoch = int64(epoch) } }
 
+// WithID sets the number of the server (myid), which is the highest byte of each session's number; the default is 1. The
+// sessions of a server from 128 on have negative numbers.
+func WithID(id byte) Option { return func(s *Server) { s.id = int64(id) } }
+
 // WithWords sets the four-letter words that are answered, as 4lw.commands.whitelist does in the configuration of a real
 // server; the default of both is srvr alone. "*" means all: conf, cons, envi, isro, mntr, ruok, srvr, stat.
 func WithWords(words ...string) Option {
@@ -103,6 +108,7 @@ func WithWords(words ...string) Option {
 // listens nowhere until Addr, Listen or ListenAlso is called; Dial works at once. Close must be called.
 func New(options ...Option) *Server {
 	s := &Server{
+		id:           1,
 		tick:         defaultTick,
 		refuses:      func() {},
 		report:       func(string, ...any) {},
@@ -118,10 +124,10 @@ func New(options ...Option) *Server {
 	for _, option := range options {
 		option(s)
 	}
-	// As on a real server, an id is made of the server's own id (1, in the highest byte), 40 bits of the time and a
+	// As on a real server, an id is made of the server's own id (in the highest byte), 40 bits of the time and a
 	// counter of 16 bits: no earlier server has given the same.
-	s.lastSession = 1<<56 | int64(uint64(s.start.UnixMilli())<<24>>8) // the upper bits of the time are shifted out
-	s.resetLocked()                                                   // no other goroutine has the server yet
+	s.lastSession = s.id<<56 | int64(uint64(s.start.UnixMilli())<<24>>8) // the upper bits of the time are shifted out
+	s.resetLocked()                                                      // no other goroutine has the server yet
 	s.wg.Go(s.clock)
 	return s
 }

@@ -261,6 +261,15 @@ func goroutinesOfGivingUp(w *contexts) {
 			w.MustUnlock(waiter, "the waiter")
 		}
 	}
+
+	holder, _ := w.holder()
+	waiter := w.newWaiter("the waiter")
+	held := w.Server.Hold(stage.Sent(waiter.s, jute.OpDelete))
+	waiter.giveUp()
+	w.Hit(held, "a waiter that has given up deletes its node")
+	waiter.s.Conn.Close()
+	held.Release()
+	w.MustUnlock(holder, "the holder")
 	w.NoGoroutines()
 }
 
@@ -352,18 +361,32 @@ func answeredTooLate(w *contexts) {
 		}
 		return true
 	})
-	w.losesItsDelete()
+	w.losesItsDelete(true)
+	w.losesItsDelete(false)
 	w.waitsInTheClient()
 }
 
-// losesItsDelete has a waiter give up while it sleeps, and its delete is lost.
-func (w *contexts) losesItsDelete() {
-	w.holder()
+// losesItsDelete has a waiter give up while it sleeps, and its delete is lost. Perhaps the waiter locks again at once.
+func (w *contexts) losesItsDelete(again bool) {
+	holder, _ := w.holder()
 	waiter := w.newWaiter("the waiter")
 	lost := w.Server.LoseRequest(stage.Sent(waiter.s, jute.OpDelete))
 	defer lost.Release()
 	waiter.giveUp()
 	w.Result(waiter.result, "the ctx of a waiter has ended, and its Lock") // what it returns is another case
+	if again {
+		w.MustUnlock(holder, "the holder")
+		time.Sleep(50 * time.Millisecond) // the connection has broken, and what sends the delete again waits for a moment
+		if w.Result(w.BeginLock(waiter), "Lock of the contender that gave up, with another ctx,") == nil {
+			w.Rest()
+			w.NotEmpty(w.NodesOf(waiter.s), "a contender gave up, its delete was lost, it has locked again, and the delete that "+
+				"was sent again has deleted the node with which it holds: two holders")
+			w.MustUnlock(waiter, it)
+		}
+		w.Rest()
+		w.NothingLeft()
+		return
+	}
 	w.WaitUntil(func() bool { return len(w.Nodes()) == 1 }, "the ctx of a waiter that slept has ended, its delete was "+
 		"lost with the connection, and its node stays: it blocks every contender that comes later; send the delete again "+
 		"until it is answered")

@@ -54,13 +54,19 @@ func WatchesLeft(w *World) {
 	w.NoWatches()
 }
 
-// GoroutinesLeft looks for goroutines of the lock after a wait, a search and a session's end.
+// GoroutinesLeft looks for goroutines of the lock after a wait, a search, a session's end, and that of its node.
 func GoroutinesLeft(w *World) {
 	WaiterSleeps(w)
 	if w.Subject.FindsNode {
 		replyLost(w)
 	}
 	expiredWaiter(w)
+	if w.Subject.Queue {
+		l, result := w.queueGoes(w.Session(), func() {})
+		if w.Result(result, "Lock of a contender whose queue has gone") == nil { // NodeGoes says whether that is right
+			w.UnlockErr(l, "Unlock of a holder whose node has gone")
+		}
+	}
 	w.NoGoroutines()
 }
 

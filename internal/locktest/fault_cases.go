@@ -206,6 +206,7 @@ func ErrorOnTheWay(w *World) {
 		},
 	})
 
+	CreateIsLost(w)
 	holder, _ := w.holder()
 	waiter, s, result := w.waiter()
 	w.Server.LoseRequest(stage.NthRequest(s, 1))
@@ -539,6 +540,9 @@ func (w *World) letsGoDespite(l Lock, s *Session, err error, how i18n.Text) {
 		w.errorSaysWhy(err)
 		w.Eventually("the client is connected", func() bool { return s.State() == zk.StateHasSession })
 		hasLetGo := len(w.Nodes()) == 0
+		if hasLetGo {
+			w.nextHolderIsAlone(l, how)
+		}
 		err = w.UnlockErr(l, "Unlock, called again,")
 		maySayNotLocked := hasLetGo && (w.Subject.ErrNotLocked == nil || errors.Is(err, w.Subject.ErrNotLocked))
 		if !maySayNotLocked {
@@ -548,6 +552,14 @@ func (w *World) letsGoDespite(l Lock, s *Session, err error, how i18n.Text) {
 	w.WaitUntil(func() bool { return len(w.Nodes()) == 0 },
 		"%s, Unlock has returned no error, and the node stays: the caller goes on as if the lock were free", how)
 	w.NotLocked(l, "Unlock of a lock that has been let go")
+}
+
+// nextHolderIsAlone fails if a contender that has let go, and whose Unlock has failed, says that it holds the lock.
+func (w *World) nextHolderIsAlone(l Lock, how i18n.Text) {
+	next, _ := w.holder()
+	ok, _ := w.TryLock(l, "TryLock after an Unlock that failed")
+	w.False(ok, "%s, another contender has the lock since, and TryLock of the one that has let go returns true: two holders", how)
+	w.MustUnlock(next, "the next holder")
 }
 
 // unlockIsToldOfTheEnd answers the request of an Unlock with the error that the session has ended.

@@ -311,20 +311,45 @@ func NodeGoes(w *World) {
 	})
 	w.MustUnlock(holder, "the holder")
 	w.NoNodes("every contender has let go, and a node is left")
-	w.queueGoes(admin)
+	w.endsWithTheQueue(w.queueGoes(admin, func() { w.DeleteParent(admin) }))
+	w.queueGoesUnseen(admin)
 }
 
-// queueGoes deletes the node of a contender that is alone, and the parent of the queue, before the contender reads it.
-func (w *World) queueGoes(admin *Session) {
+// queueGoes deletes the node of a contender that is alone, and perhaps the parent, before the contender reads the queue.
+func (w *World) queueGoes(admin *Session, deleteParent func()) (l Lock, result <-chan error) {
 	l, s := w.Contender()
 	list := w.Server.Hold(stage.Sent(s, jute.OpGetChildren2))
-	result := w.BeginLock(l)
+	result = w.BeginLock(l)
 	w.Hit(list, "a contender reads the queue")
 	require.NoError(w, admin.Delete(w.NodesOf(s)[0], -1))
-	w.DeleteParent(admin)
+	deleteParent()
 	list.Release()
-	w.True(w.Result(result, "Lock of a contender whose queue has gone") != nil || len(w.Nodes()) > 0,
-		"the queue has gone with a contender's node, and it takes the lock without a node: two holders")
+	return l, result
+}
+
+// queueGoesUnseen deletes the whole queue, and its parent, while a waiter is cut off.
+func (w *World) queueGoesUnseen(admin *Session) {
+	holder, _ := w.holder()
+	l, s, result := w.waiter()
+	back := w.Server.Hold(stage.Sent(s, jute.OpConnect))
+	require.True(w, w.Server.Cut(s.ID))
+	for _, node := range w.Nodes() {
+		require.NoError(w, admin.Delete(w.Path+"/"+node, -1))
+	}
+	w.DeleteParent(admin)
+	w.UnlockErr(holder, "Unlock of a holder whose node has gone")
+	w.Hit(back, "the waiter's client connects again")
+	back.Release()
+	w.endsWithTheQueue(l, result)
+}
+
+// endsWithTheQueue fails unless a Lock whose queue has gone returns an error, or queues again.
+func (w *World) endsWithTheQueue(l Lock, result <-chan error) {
+	if w.Result(result, "Lock of a contender whose queue has gone") != nil {
+		return
+	}
+	w.NotEmpty(w.Nodes(), "the queue has gone with a contender's node, and it takes the lock without a node: two holders")
+	w.MustUnlock(l, "a contender whose queue had gone, and that has queued again,")
 }
 
 func ReleaseWhileCutOff(w *World) {
@@ -339,4 +364,22 @@ func ReleaseWhileCutOff(w *World) {
 	w.Holds(result, "a waiter that was cut off when the lock was let go")
 	require.Equal(w, s.ID, s.SessionID())
 	w.unlockLast(waiter, it)
+}
+
+// CreateIsLost has a Lock lose its create, or the reply. Another contender of its session holds the lock.
+func CreateIsLost(w *World) {
+	for _, lose := range []stage.MakeFault{w.Server.LoseRequest, w.Server.LoseReply} {
+		s := w.Ordinary()
+		locks := w.contenders(2, s)
+		w.MustLock(locks[0], "the holder")
+		held := w.Nodes()
+		lose(stage.Creates(s))
+		result := w.BeginLock(locks[1])
+		time.Sleep(stage.Patience) // in which it may try again
+		w.False(len(result) > 0 && <-result == nil, "the create of Lock, or the reply to it, is lost, and it takes a lock that "+
+			"another contender of its session holds: two holders; a node of your session need not be yours")
+		w.Has(w.Nodes(), held, "the create of Lock, or the reply to it, is lost, and its clean-up has deleted the node of the "+
+			"holder, which has the same session: two holders; a node of your session need not be yours")
+		s.Close()
+	}
 }

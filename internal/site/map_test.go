@@ -30,7 +30,6 @@ const (
 	module       = "example.com/zklock"
 	root         = "../.."
 	architecture = "docs/architecture.md"
-	contributing = root + "/CONTRIBUTING.md"
 	otherLocks   = root + "/docs/other-locks" // a module of its own
 )
 
@@ -145,8 +144,8 @@ func inChinese(table, page string) string {
 			own[name] = cellsOf(line)
 		}
 	}
-	users := strings.NewReplacer("the tests of one package", "一个包的测试", "the tests of ", "", " packages", " 个包的测试",
-		"; ", "；", "`, `", "`、`", "a command", "一条命令", "its own tests", "它自己的测试", "used by", "被谁使用")
+	users := strings.NewReplacer("; the tests of one", "；另有一", "; the tests of ", "；另有 ", "the tests of one", "一", "the tests of ", "", " packages", " 个包的测试",
+		" package", "个包的测试", "`, `", "`、`", "a command", "本身是命令", "its own tests", "它自己的测试", "used by", "被谁使用")
 	var b strings.Builder
 	for line := range strings.Lines(table) {
 		row := cellsOf(line)
@@ -272,7 +271,7 @@ func TestAUsersProgramBuildsFewPackages(t *testing.T) {
 // TestEachRequirementHasAReason: CONTRIBUTING.md says of each module that go.mod requires directly what it is for, and
 // of no other. So does the page of the other locks for their module.
 func TestEachRequirementHasAReason(t *testing.T) {
-	for dir, says := range map[string]string{root: contributing, otherLocks: otherLocks + "/README.md"} {
+	for dir, says := range map[string]string{root: root + "/CONTRIBUTING.md", otherLocks: otherLocks + "/README.md"} {
 		mod := testenv.Must(os.ReadFile(dir + "/go.mod"))(t)
 		page := testenv.Must(os.ReadFile(says))(t)
 		required := firstGroups(string(mod), `(?m)^\t(\S+) v\S+$`)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -255,13 +256,18 @@ func leadReturns(w *election) {
 	w.Rest() // what the first term has left behind has come to its end
 	w.NoError(again.ctx.Err(), "the candidate leads once more, and the ctx of its second term has ended by itself")
 	w.True(again.term > leader.term, "the candidate leads once more, and its term is not higher")
+	answer := w.Server.HoldReply(stage.NthRequest(again.s, 1))
+	w.WaitFor(w.timeout, func() bool { return len(answer.Hit()) > 0 }) // it shows that its session lives; in vain in stage 1
+	again.resign(nil)
+	synctest.Wait() // its Lead waits for an answer
+	answer.Release()
 	w.resigns(again)
 
 	third := w.newCampaignOf("the same candidate, once more,", leader.candidate, leader.s)
 	w.mustLead(third)
 	again.cancel()
 	w.Rest()
-	w.NoError(third.ctx.Err(), "the ctx of an earlier Lead has ended, and that of the present term ends with it")
+	w.NoError(third.ctx.Err(), "an earlier term has ended, and so has the ctx of its Lead, and the ctx of the present term ends as well")
 	w.resigns(third)
 }
 
@@ -347,9 +353,10 @@ func (w *election) makeRecord() {
 	w.MustCreate(w.Session(), record, []byte("nothing"), zk.FlagPersistent)
 }
 
-// leaderCutOff holds back all that the leader's client sends, until its session has expired.
+// leaderCutOff holds back all that the leader's client sends, writes too, until its session has expired.
 // The leader has led for different times before, and the session timeouts differ, too.
 func leaderCutOff(w *election) {
+	w.makeRecord()
 	for _, c := range []struct{ led, timeout time.Duration }{
 		{led: 0, timeout: electionTimeout},
 		{led: 1500 * time.Millisecond, timeout: 4 * time.Second},
@@ -364,6 +371,9 @@ func leaderCutOff(w *election) {
 			"ctx has ended after %v: show in time that the session lives", w.timeout, c.led)
 
 		back := w.CutOff(w.Server.Hold, leader.s)
+		for range 5 { // goroutines, which may wait for each other
+			w.Aside("Write", func() error { return leader.candidate.Write(leader.term, record, nil) })
+		}
 		select {
 		case <-leader.ctx.Done():
 			w.False(bubble.IsClosed(next.began),

@@ -58,16 +58,21 @@ func writes(w *election) {
 	w.mustBeRefused(w.write(again.candidate, leader.term, "by a, late"), "a leader, in an earlier term of its own,")
 	w.recordMustBe("by b", refusedButWritten)
 	w.NoError(w.write(again.candidate, again.term, "by a"), "another leader has written since, and Write fails")
-	last := w.writesInTheNextTerm(again)
+	w.resigns(again)
+	s := w.Ordinary() // it connects again at once
+	last := w.writesInTheNextTerm(w.newCampaignOf("a leader", w.subject.New(s.Conn, w.Path, w.timeout), s))
 	w.writesAfterOutage(last)
 }
 
 // writesInTheNextTerm loses a write with its connection. The leader resigns, leads once more, and writes nothing
 // more of its last term.
 func (w *election) writesInTheNextTerm(leader *campaign) (again *campaign) {
+	w.mustLead(leader)
 	lost := w.Server.LoseRequest(stage.Sent(leader.s, jute.OpMulti, jute.OpSetData))
 	late := w.Aside("Write", func() error { return leader.candidate.Write(leader.term, record, []byte("lost")) })
+	time.AfterFunc(1530*time.Millisecond, w.CutOff(w.Server.Hold, leader.s, jute.OpConnect)) // no tenths of a second:
 	w.Hit(lost, "the leader writes")
+	time.Sleep(50 * time.Millisecond) // what looks again ten times a second looks between the two terms, or after them
 	leader.resign(nil)
 	w.Result(leader.result, "Lead, whose function has returned,")
 	again = w.newCampaignOf("the same candidate, once more,", leader.candidate, leader.s)

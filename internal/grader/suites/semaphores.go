@@ -82,7 +82,7 @@ var semaphoreCases = []locktest.TestCase[*semaphoreWorld]{
 	row("a release wakes no more waiters than predicted", cost, withPermits(3, placeWakeUps), exact),
 	row("the requests are no more than predicted", cost, withPermits(3, placeRequests), exact),
 	row("no goroutine is left when every contender has gone out",
-		cost, withPermits(3, func(w *semaphoreWorld) { whicheverGoes(w); w.NoGoroutines() }), exact),
+		cost, withPermits(3, noGoroutineStays), exact),
 	row("an error on the way to the last of several places leaves no node behind",
 		faults, onePlaceLeft(3, locktest.ErrorOnTheWay), exact),
 	row("less than one permit is an error at once", faults, withPermits(0, noPermits)),
@@ -251,9 +251,17 @@ func releaseBeforePlaceWatch(w *semaphoreWorld) {
 	for first := range w.permits {
 		for _, hold := range []stage.MakeFault{w.Server.Hold, w.Server.HoldReply} {
 			w.EachRequest(func(n int) bool { return w.releaseAtFirstLook(n, first, hold) })
-			w.EachRequest(func(n int) bool { return w.releaseAtNextLook(n, first, hold) })
+			w.EachRequest(func(n int) bool { return w.releaseAtNextLook(n, first, 1, hold) })
+			w.EachRequest(func(n int) bool { return w.releaseAtNextLook(n, first, w.permits, hold) })
 		}
 	}
+}
+
+// noGoroutineStays counts the goroutines when contenders have gone in any order, also while others looked.
+func noGoroutineStays(w *semaphoreWorld) {
+	whicheverGoes(w)
+	w.EachRequest(func(n int) bool { return w.releaseAtNextLook(n, 0, w.permits, w.Server.Hold) })
+	w.NoGoroutines()
 }
 
 // releaseAtFirstLook has contender first go while the n-th request after a waiter's create is held back. It reports
@@ -270,16 +278,21 @@ func (w *semaphoreWorld) releaseAtFirstLook(n, first int, hold stage.MakeFault) 
 	return sent
 }
 
-// releaseAtNextLook is the same for the n-th request that a waiter sends when the waiter before it has gone.
-func (w *semaphoreWorld) releaseAtNextLook(n, first int, hold stage.MakeFault) (sent bool) {
-	all := w.fill(2) // these two wait
-	before, waiter := all[w.permits], all[w.permits+1]
+// releaseAtNextLook is the same for the n-th request that a waiter sends when the session of those just before it ends.
+func (w *semaphoreWorld) releaseAtNextLook(n, first, before int, hold stage.MakeFault) (sent bool) {
+	inside, s := w.fill(0), w.Session()
+	for range before {
+		w.mustStayOut(w.beginAcquire(w.Contender(s)), "a waiter")
+	}
+	waiter := w.beginAcquire(w.Contender())
+	w.mustStayOut(waiter, "the waiter behind them")
 	number := len(stage.RequestsOf(waiter.s)) + n // among the waiter's requests
 	held := hold(stage.NthRequest(waiter.s, n))   // counts from now on
-	w.Vanishes(before.s)
-	synctest.Wait() // its event has arrived
+	w.Vanishes(s)
+	synctest.Wait() // the events have arrived
 	sent = w.HitOrSleeps(held, waiter.s, "the request is held back, or the waiter waits")
-	w.releaseDuring(held, number, waiter, all[:w.permits], first)
+	w.releaseDuring(held, number, waiter, inside, first)
+	s.Close() // wakes what waits in its contenders
 	return sent
 }
 

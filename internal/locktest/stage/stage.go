@@ -75,9 +75,10 @@ func Play(c *runner.Case, queue bool, needs Needs, run func(w *Stage)) {
 		t.Cleanup(func() { w.endAfterLeaks(goroutines) }) // runs last: the clients and the server are closed by then
 		defer w.Left()
 
-		options := []zkserver.Option{zkserver.WithEpoch(3)} // a zxid does not fit in 32 bits
-		mostTime := 50 * time.Hour                          // of virtual time
-		if needs.Calm {                                     // a server agrees to a session timeout of two ticks or more
+		// A zxid does not fit in 32 bits, and the number of a session is negative.
+		options := []zkserver.Option{zkserver.WithEpoch(3), zkserver.WithID(200)}
+		mostTime := 50 * time.Hour // of virtual time
+		if needs.Calm {            // a server agrees to a session timeout of two ticks or more
 			options = append(options, zkserver.WithTick(CalmTimeout/2))
 			mostTime *= 24 // the longest such case lasts 40 days
 		}
@@ -376,8 +377,7 @@ func (w *Stage) makeNode(conn *zk.Conn, p string, acl []zk.ACL) {
 		return
 	}
 	w.makeNode(conn, path.Dir(p), zk.WorldACL(zk.PermAll))
-	_, err := conn.Create(p, nil, zk.FlagPersistent, acl)
-	require.Contains(w, []error{nil, zk.ErrNodeExists}, err)
+	require.Contains(w, []error{nil, zk.ErrNodeExists}, testenv.Err(conn.Create(p, nil, zk.FlagPersistent, acl)))
 }
 
 // MustCreate makes a node as another program does, and returns its path. Anybody may change the node.
@@ -422,8 +422,7 @@ func (w *Stage) children() (names []string, owner int64) {
 		return w.Server.Children(w.Path), node.Stat.EphemeralOwner
 	}
 	s := w.Session()
-	_, err := s.Sync("/")
-	require.NoError(w, err)
+	require.NoError(w, testenv.Err(s.Sync("/")))
 	names, stat, err := s.Children(w.Path)
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil, 0
@@ -434,12 +433,8 @@ func (w *Stage) children() (names []string, owner int64) {
 
 // NodesOf lists the ephemeral nodes of a session, which the embedded server knows.
 func (w *Stage) NodesOf(s *Session) []string {
-	for _, live := range w.Server.Sessions() {
-		if live.ID == s.ID {
-			return live.Ephemerals
-		}
-	}
-	return nil
+	nodes, _ := w.Server.Ephemerals(s.ID)
+	return nodes
 }
 
 // NothingLeft fails if the lock has left a node. A watch that is left blocks nobody: NoWatches looks for it.
@@ -520,8 +515,7 @@ func (w *Stage) Vanishes(s *Session) {
 
 // Expire ends a session behind its client's back.
 func (w *Stage) Expire(s *Session) {
-	_, err := w.zoo.EndSession(s.Tap, s.ID)
-	require.NoError(w, err)
+	require.NoError(w, testenv.Err(w.zoo.EndSession(s.Tap, s.ID)))
 }
 
 // Renewed waits until a client whose session has ended has another one.
