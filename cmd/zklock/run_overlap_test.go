@@ -122,7 +122,7 @@ func begin(t *testing.T, server string, own *servers.ZooKeeper, conn *zk.Conn) *
 			"sh", "-c", stampInBackground, testenv.Must(os.Executable())(t), file)
 	}
 	awaitQueue := func(n int) {
-		for began, names := time.Now(), []string(nil); len(names) != n; time.Sleep(50 * time.Millisecond) {
+		for began, names := time.Now(), []string(nil); len(names) != n; time.Sleep(50 * time.Millisecond) { // of real time
 			tr.requireAlive()
 			require.Less(t, time.Since(began), patience, "%d in the queue", n)
 			names, _, _ = conn.Children(path) // polled: nothing tells of a real process that ends

@@ -376,7 +376,7 @@ func (w *contexts) losesItsDelete(again bool) {
 	w.Result(waiter.result, "the ctx of a waiter has ended, and its Lock") // what it returns is another case
 	if again {
 		w.MustUnlock(holder, "the holder")
-		time.Sleep(50 * time.Millisecond) // the connection has broken, and what sends the delete again waits for a moment
+		time.Sleep(50 * time.Millisecond) // of virtual time: the connection has broken, and what sends the delete again still waits
 		if w.Result(w.BeginLock(waiter), "Lock of the contender that gave up, with another ctx,") == nil {
 			w.Rest()
 			w.NotEmpty(w.NodesOf(waiter.s), "a contender gave up, its delete was lost, it has locked again, and the delete that "+

@@ -375,7 +375,7 @@ func CreateIsLost(w *World) {
 		held := w.Nodes()
 		lose(stage.Creates(s))
 		result := w.BeginLock(locks[1])
-		time.Sleep(stage.Patience) // in which it may try again
+		time.Sleep(stage.Patience) // of virtual time, in which it may try again
 		w.False(len(result) > 0 && <-result == nil, "the create of Lock, or the reply to it, is lost, and it takes a lock that "+
 			"another contender of its session holds: two holders; a node of your session need not be yours")
 		w.Has(w.Nodes(), held, "the create of Lock, or the reply to it, is lost, and its clean-up has deleted the node of the "+

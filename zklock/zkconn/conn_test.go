@@ -328,7 +328,7 @@ func TestFaultTheNextSetWatchesLeavesAChangeOut(t *testing.T) {
 	})
 }
 
-// untilDone repeats a request until it succeeds, for at most a minute, as a program does while there is no server.
+// untilDone repeats a request until it succeeds, for at most a minute, as a program does that reaches no server.
 func untilDone(t *testing.T, request func() error) {
 	began := time.Now()
 	err := request()

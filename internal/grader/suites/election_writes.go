@@ -70,9 +70,9 @@ func (w *election) writesInTheNextTerm(leader *campaign) (again *campaign) {
 	w.mustLead(leader)
 	lost := w.Server.LoseRequest(stage.Sent(leader.s, jute.OpMulti, jute.OpSetData))
 	late := w.Aside("Write", func() error { return leader.candidate.Write(leader.term, record, []byte("lost")) })
-	time.AfterFunc(1530*time.Millisecond, w.CutOff(w.Server.Hold, leader.s, jute.OpConnect)) // no tenths of a second:
+	time.AfterFunc(1530*time.Millisecond, w.CutOff(w.Server.Hold, leader.s, jute.OpConnect)) // no number of tenths
 	w.Hit(lost, "the leader writes")
-	time.Sleep(50 * time.Millisecond) // what looks again ten times a second looks between the two terms, or after them
+	time.Sleep(50 * time.Millisecond) // of virtual time: what looks each tenth of a second looks in the next term
 	leader.resign(nil)
 	w.Result(leader.result, "Lead, whose function has returned,")
 	again = w.newCampaignOf("the same candidate, once more,", leader.candidate, leader.s)

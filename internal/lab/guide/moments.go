@@ -46,7 +46,7 @@ var ownScenes = map[string]string{
 	"zklock, and C's session ends":        "#lock=zklock&n=3&latency=20&seed=1&do=180ms.C.expire",
 	"step 5 is cut off before its reply":  "#lock=timeout&n=3&latency=20&seed=1&do=120ms.B.cut",
 	"twenty contenders of the naive lock": "#lock=naive&n=20&latency=20&seed=1",
-	"step 3 makes the parents":            "#lock=predecessor&n=2&mode=schedule&missing=1&choices=A:+request,A:+request,A:+request,A:+request,A:+request,A:+request",
+	"step 3 makes the parents":            "#lock=predecessor&n=2&mode=schedule&missing=1&choices=A:+request,A:+request,A:+request,A:+request",
 	"D's first lock, and a session ends":  "#lock=D2&n=3&latency=20&seed=1&do=180ms.B.expire",
 }
 
