@@ -237,7 +237,7 @@ func termIsCzxid(w *election) {
 	w.HasError(leader.ctx.Err(), "the leader has resigned, and its ctx has not ended: what it has started goes on")
 }
 
-// leadReturns has a leader resign with an error of its function, after the end of its ctx, and then lead twice more.
+// leadReturns has a leader resign with an error of its function, and lead twice more: once it resigns before an answer.
 func leadReturns(w *election) {
 	var leader *campaign
 	for _, own := range []error{context.Canceled, i18n.Errorf("the function's own error")} {
@@ -267,7 +267,7 @@ func leadReturns(w *election) {
 	w.mustLead(third)
 	again.cancel()
 	w.Rest()
-	w.NoError(third.ctx.Err(), "an earlier term has ended, and so has the ctx of its Lead, and the ctx of the present term ends as well")
+	w.NoError(third.ctx.Err(), "an earlier term and the ctx of its Lead have ended, and the ctx of the present term has ended with them")
 	w.resigns(third)
 }
 

@@ -70,7 +70,7 @@ func (w *election) writesInTheNextTerm(leader *campaign) (again *campaign) {
 	w.mustLead(leader)
 	lost := w.Server.LoseRequest(stage.Sent(leader.s, jute.OpMulti, jute.OpSetData))
 	late := w.Aside("Write", func() error { return leader.candidate.Write(leader.term, record, []byte("lost")) })
-	time.AfterFunc(1530*time.Millisecond, w.CutOff(w.Server.Hold, leader.s, jute.OpConnect)) // no number of tenths
+	time.AfterFunc(1530*time.Millisecond, w.CutOff(w.Server.Hold, leader.s, jute.OpConnect)) // in between two tenths
 	w.Hit(lost, "the leader writes")
 	time.Sleep(50 * time.Millisecond) // of virtual time: what looks each tenth of a second looks in the next term
 	leader.resign(nil)

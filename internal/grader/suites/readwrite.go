@@ -141,7 +141,7 @@ var readWriteCases = []locktest.TestCase[*readWrite]{
 		faults, onlyWriters(locktest.UnlockAfterExpiry)),
 	row("an error on the way of a reader leaves no node behind", faults, writerFirst(locktest.ErrorOnTheWay), exact),
 	row("an error on the way of a writer leaves no node behind", faults, readerFirst(locktest.ErrorOnTheWay), exact),
-	row("a create that is lost makes no writer of another one's session a holder", faults, onlyWriters(locktest.CreateIsLost), exact),
+	row("a writer whose create is lost does not get in beside a holder of its session", faults, onlyWriters(locktest.CreateIsLost), exact),
 	row("an Unlock that fails can be tried again", faults, onlyWriters(locktest.UnlockAgain), exact),
 	row("an RUnlock that fails can be tried again", faults, onlyReaders(locktest.UnlockAgain), exact),
 }
