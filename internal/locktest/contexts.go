@@ -324,6 +324,7 @@ func (w *contexts) givesUpInSilence(n int, atCleanUp bool) (sent bool) {
 		case err := <-waiter.result:
 			w.True(err != nil && (atCleanUp || errors.Is(err, context.Canceled)), // atCleanUp: or that of the failed request
 				"the ctx of a waiter has ended, and Lock returns an error that does not wrap ctx.Err(): %v", err)
+			w.NotErrorIs(err, context.DeadlineExceeded, "the ctx of %s was cancelled, and its deadline has not passed", "a waiter")
 			w.namesTheLock(err)
 		case <-time.After(soon):
 			sent := stage.RequestsOf(waiter.s)

@@ -12,6 +12,7 @@ import (
 	"example.com/zklock/internal/i18n"
 	"example.com/zklock/internal/jute"
 	"example.com/zklock/internal/locktest/stage"
+	"example.com/zklock/internal/testenv"
 )
 
 // The cases of cost: requests and watch events that are counted, and watches and goroutines that are left.
@@ -67,7 +68,24 @@ func GoroutinesLeft(w *World) {
 			w.UnlockErr(l, "Unlock of a holder whose node has gone")
 		}
 	}
+	w.closesWhileItCleansUp()
 	w.NoGoroutines()
+}
+
+// closesWhileItCleansUp has each delete of a TryLock on a held lock lost. If it returns, its client is closed while what
+// it has left behind may be cleaning up.
+func (w *World) closesWhileItCleansUp() {
+	holder, _ := w.holder()
+	l, s := w.Contender()
+	back := w.CutOff(w.Server.LoseRequest, s, jute.OpDelete)
+	result := w.Aside("TryLock", func() error { return testenv.Err(l.TryLock()) })
+	time.Sleep(longWait)
+	if len(result) > 0 {
+		s.Close()
+	}
+	back()
+	w.Result(result, "TryLock, each of whose deletes was lost for a while,")
+	w.MustUnlock(holder, "the holder")
 }
 
 func WakeUps(w *World) {
@@ -78,10 +96,16 @@ func WakeUps(w *World) {
 	if w.Subject.Permits {
 		advice = "with p permits watch only the p nodes just before yours"
 	}
-	for _, waiters := range []int{1, 12} { // with one, a lock that wakes all and one that wakes one look the same
+	for _, waiters := range []int{1, 13} { // with one, a lock that wakes all and one that wakes one look the same
 		locks, results, sessions := w.queue(waiters + 1)
 		holder := 0
 		done := map[int]bool{0: true} // the contenders that wait no longer
+		if middle := 5; middle < waiters && w.Subject.Queue {
+			w.Vanishes(sessions[middle]) // the one behind it wakes, and has another one before it
+			w.waitsAgain(results[middle+1], sessions[middle+1])
+			results[middle], done[middle] = nil, true
+			waiters--
+		}
 		for waiting := waiters; waiting > 0; waiting-- {
 			before := Events(sessions, done)
 			w.MustUnlock(locks[holder], stage.Contender(holder))

@@ -39,6 +39,9 @@ func expiredWaiter(w *World) error {
 		w.MustUnlock(holder, "the holder")
 		w.Holds(result, "a waiter whose session has expired, and that has queued again,")
 		w.unlockLast(waiter, it)
+		if w.Subject.Queue {
+			w.queuesAgainBehind()
+		}
 		return nil
 	}
 	w.False(w.Subject.Requeues, "a waiter's session has expired, and it does not queue again")

@@ -41,8 +41,8 @@ func idsOfProcesses(w *World) {
 		time.Sleep(1234567891 * time.Nanosecond)
 	}
 
-	s, admin := w.Session(), w.Session()
-	holder := w.Subject.New(s.Conn, w.Path)
+	var holder Lock // made as most programs do: after zk.Connect, which returns before there is a session
+	s, admin := w.Ordinary(func(conn *zk.Conn) { holder = w.Subject.New(conn, w.Path) }), w.Session()
 	w.MustLock(holder, "the holder")
 	data, _, err := admin.Get(w.Path)
 	require.NoError(w, err)
@@ -55,8 +55,8 @@ func idsOfProcesses(w *World) {
 		w.anotherProcessLocks(nil, holder, s, "a contender of another program has the lock, whose node has no data")
 	default:
 		w.anotherProcessLocks(data, holder, s, i18n.Textf(
-			"a contender of another process has the lock, whose node has the same data, %q: a number that is counted, or an "+
-				"address, is the same in two processes", data))
+			"a contender of another process has the lock, whose node has the same data, %q: a number that is counted, an "+
+				"address, or a session's number before there is one, is the same in two processes", data))
 	}
 }
 

@@ -352,6 +352,22 @@ func (w *World) endsWithTheQueue(l Lock, result <-chan error) {
 	w.MustUnlock(l, "a contender whose queue had gone, and that has queued again,")
 }
 
+// queuesAgainBehind has the session of a waiter end that queues again, and has others behind it: they are before it then.
+func (w *World) queuesAgainBehind() {
+	holder, _ := w.holder()
+	waiter, s, result := w.waiter()
+	next, _, nextResult := w.waiter()
+	w.Expire(s)
+	w.Renewed(s, "the waiter's client has a new session")
+	w.waitsAgain(result, s)
+	w.MustUnlock(holder, "the holder")
+	w.Holds(nextResult, "a waiter before which another one's session has ended")
+	w.Waits(result, s, "a waiter that has queued again, behind the holder,")
+	w.MustUnlock(next, "the next holder")
+	w.Holds(result, "a waiter whose session has expired, and that has queued again,")
+	w.unlockLast(waiter, it)
+}
+
 func ReleaseWhileCutOff(w *World) {
 	holder, _ := w.holder()
 	waiter, s, result := w.waiter()

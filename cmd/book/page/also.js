@@ -123,7 +123,7 @@ globalThis.ALSO = {
   "只需要保障同一个线程进入加锁的代码,可以重复加锁成功即可": ["至此,分布式Lock加锁的算法", "这一点,就是实现锁的可重入", "什么是可重入呢", "如果是同一个线程加锁,只需要增"],
   "thread = Thread.currentThread(); lockCount.incrementAndGet();": ["可重入的判断", "//可重入的判断 synchronized (this) {"],
   "在代码中增加了一个加锁的计数器lockCount": ["计算重复加锁的次数"],
-  "(1)减少重入锁的计数,如果最终的值不是0,直接返回": ["至此,lock()方法已经介绍完成"],
+  "(2)如果计数器为0,移除Watchers监听器,并且删除创建的Znode临时节点。": ["至此,lock()方法已经介绍完成"],
   // D
   "其他的线程监听自己序号的前一个序号": ["// 等待前一个节点的删除事件通知", "latch.await();", "// 等待前一个节点释放锁", "countdownlatch latch = new countdownlatch(1);", "string previous"],
   "<artifactid>zookeeper</artifactid>": ["<dependency>", "<groupid>org", "<version>3.4.14", "<exclusions>", "<exclusion>", "<artifactid>slf4j"],

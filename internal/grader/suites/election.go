@@ -240,7 +240,7 @@ func termIsCzxid(w *election) {
 // leadReturns has a leader resign with an error of its function, and lead twice more: once it resigns before an answer.
 func leadReturns(w *election) {
 	var leader *campaign
-	for _, own := range []error{context.Canceled, i18n.Errorf("the function's own error")} {
+	for _, own := range []error{context.Canceled, i18n.Errorf("another client's: %w; %w", zk.ErrSessionExpired, zk.ErrClosing)} {
 		leader = w.leader()
 		leader.cancel()
 		// The clean-up meets an error, though the node goes: Lead must return the function's error all the same.
@@ -254,7 +254,7 @@ func leadReturns(w *election) {
 	again := w.newCampaignOf("the same candidate, once more,", leader.candidate, leader.s)
 	w.mustLead(again)
 	w.Rest() // what the first term has left behind has come to its end
-	w.NoError(again.ctx.Err(), "the candidate leads once more, and the ctx of its second term has ended by itself")
+	w.NoError(again.ctx.Err(), "%s", secondTermEnds)
 	w.True(again.term > leader.term, "the candidate leads once more, and its term is not higher")
 	answer := w.Server.HoldReply(stage.NthRequest(again.s, 1))
 	w.WaitFor(w.timeout, func() bool { return len(answer.Hit()) > 0 }) // it shows that its session lives; in vain in stage 1
@@ -346,8 +346,12 @@ func leadersSessionEnds(w *election) {
 	w.resigns(next)
 	w.mustLead(again)
 	w.True(again.term > next.term, "the next leader's term is not higher")
+	w.Rest()
+	w.NoError(again.ctx.Err(), "%s", secondTermEnds)
 	w.resigns(again)
 }
+
+var secondTermEnds = i18n.Text("the candidate leads once more, and the ctx of its second term has ended by itself")
 
 func (w *election) makeRecord() {
 	w.MustCreate(w.Session(), record, []byte("nothing"), zk.FlagPersistent)

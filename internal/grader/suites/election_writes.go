@@ -60,17 +60,20 @@ func writes(w *election) {
 	w.NoError(w.write(again.candidate, again.term, "by a"), "another leader has written since, and Write fails")
 	w.resigns(again)
 	s := w.Ordinary() // it connects again at once
-	last := w.writesInTheNextTerm(w.newCampaignOf("a leader", w.subject.New(s.Conn, w.Path, w.timeout), s))
+	last := w.newCampaignOf("a leader", w.subject.New(s.Conn, w.Path, w.timeout), s)
+	for _, outage := range []time.Duration{30 * time.Millisecond, 1530 * time.Millisecond} { // in between two tenths of a second
+		last = w.writesInTheNextTerm(last, outage)
+	}
 	w.writesAfterOutage(last)
 }
 
 // writesInTheNextTerm loses a write with its connection. The leader resigns, leads once more, and writes nothing
 // more of its last term.
-func (w *election) writesInTheNextTerm(leader *campaign) (again *campaign) {
+func (w *election) writesInTheNextTerm(leader *campaign, outage time.Duration) (again *campaign) {
 	w.mustLead(leader)
 	lost := w.Server.LoseRequest(stage.Sent(leader.s, jute.OpMulti, jute.OpSetData))
 	late := w.Aside("Write", func() error { return leader.candidate.Write(leader.term, record, []byte("lost")) })
-	time.AfterFunc(1530*time.Millisecond, w.CutOff(w.Server.Hold, leader.s, jute.OpConnect)) // in between two tenths
+	time.AfterFunc(outage, w.CutOff(w.Server.Hold, leader.s, jute.OpConnect))
 	w.Hit(lost, "the leader writes")
 	time.Sleep(50 * time.Millisecond) // of virtual time: what looks each tenth of a second looks in the next term
 	leader.resign(nil)

@@ -8,6 +8,7 @@ import (
 	"path"
 	"runtime"
 	"strings"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -157,8 +158,7 @@ func asNumbers(w *fences) {
 	// As texts, 10 sorts before 9. A uint32 has no room for 1<<32, and a float64 takes 1<<53 and the next for one number.
 	tokens := []int64{1, 9, 10, 99, 100, 1<<32 - 1, 1 << 32, 1e10, 1<<53 - 1, 1 << 53, 1<<53 + 1, math.MaxInt64 - 1, math.MaxInt64}
 	for i, token := range tokens {
-		w.mustPass(r, token, "a", "it is higher than the last; a token is an int64, compare the numbers and lose no bit "+
-			"of them")
+		w.mustPass(r, token, "a", "it is higher than the last; a token is an int64, compare the numbers and lose no bit of them")
 		w.mustHave(r, token, "a", "the value was written")
 		if i > 0 {
 			w.mustBeRefused(r, tokens[i-1], "b",
@@ -415,9 +415,31 @@ func spoiledWrite(w *fences) {
 		w.troubledStores(trouble)
 	}
 	w.storedThenStale()
+	w.failTogether()
 	for _, before := range []int64{33, 34, noNode} { // a lower token than the Write's, the same one, and none
 		w.lossyWrite(before, w.Server.LoseRequest)
 		w.lossyWrite(before, w.Server.LoseReply)
+	}
+}
+
+// failTogether has three goroutines write at once, after somebody has deleted the node. Each request fails but the first.
+func (w *fences) failTogether() {
+	w.useAnotherPath()
+	r, s := w.openStore()
+	w.mustPass(r, 9, "before", "it is the first")
+	require.NoError(w, s.Delete(w.at, -1))
+	w.mustPass(r, 3, "after", "somebody has deleted the node, which counts as never written")
+	held := w.Server.Hold(stage.NthRequest(s, 1))
+	var results []<-chan error
+	for token := int64(4); token <= 6; token++ {
+		results = append(results, w.Aside("Write", func() error { return r.Write(token, []byte("together")) }))
+		synctest.Wait() // it waits for an answer, or for the first one
+	}
+	w.Server.Fail(jute.ErrRuntimeInconsistency, stage.Sent(s, jute.OpGetData, jute.OpSetData, jute.OpMulti)).Every()
+	held.Release()
+	for _, result := range results {
+		w.NotErrorIs(w.Result(result, i18n.Same("Write")), w.subject.ErrStale, "goroutines write at once, each of their requests fails, "+
+			"and Write returns ErrStale: no higher token has been stored; it must know first how the other Writes have ended")
 	}
 }
 
@@ -430,13 +452,10 @@ func (w *fences) troubledStores(trouble func(*locktest.Session)) {
 	w.mustPass(reader, 33, "before", "it is the first")
 	w.mustHave(reader, 33, "before", "the value was written")
 
-	// The Read in trouble may fail, but it must not find that nothing was ever written.
 	trouble(readerSession)
 	token, _, err := reader.Read()
 	w.True(err != nil || token == 33, "no server can be reached, or the session of the store ends, and Read returns "+
 		"token %d and no error: that says that nothing has been written", token)
-
-	// The Write in trouble may fail, but not as stale. The holder can try again.
 	trouble(writerSession)
 	err = w.write(writer, 33, "after")
 	w.NotErrorIs(err, w.subject.ErrStale, "no server can be reached, or the session of the store ends, and "+
@@ -553,6 +572,9 @@ func twoRequests(w *fences) {
 	w.True(len(stage.RequestsOf(s)) == 0, "New sends a request: the first is that of a Write or a Read")
 	w.mustPass(r, 1, "a", "it is the first")
 	for i := range 5 {
+		if i == 4 {
+			r, s = w.openStore() // of another process
+		}
 		before := len(stage.RequestsOf(s))
 		w.mustPass(r, int64(2+i), "a", "a higher token than the last")
 		sent := stage.RequestsOf(s)[before:]

@@ -306,6 +306,8 @@ func (w *readWrite) releaseOfTheOtherKind() {
 		w.Equal(before, w.Nodes(), "%s deletes a node", name)
 		w.IsNotLocked(err, name)
 	}
+	w.loses(reader, false)
+	w.loses(writer, true)
 	try(neither.ReadWrite.Unlock, "Unlock of a contender that holds nothing")
 	w.mustLockAtOnce(reader, "when the lock is free")
 	try(reader.ReadWrite.Unlock, "Unlock of a contender that holds the lock for reading")
@@ -317,6 +319,15 @@ func (w *readWrite) releaseOfTheOtherKind() {
 	try(writer.ReadWrite.Unlock, "the second Unlock")
 	try(reader.ReadWrite.RUnlock, "the second RUnlock")
 	w.NothingLeft()
+}
+
+// loses has a contender lock, for reading or for writing. Its session ends while it holds the lock, and it lets go.
+func (w *readWrite) loses(p *participant, reads bool) {
+	held := &participant{oneSidedLock: oneSidedLock{ReadWrite: p.ReadWrite, reads: reads}, s: p.s, name: p.name}
+	w.mustLockAtOnce(held, "when the lock is free")
+	w.Expire(p.s)
+	w.Renewed(p.s, "its client has a new session")
+	w.UnlockErr(held, p.name)
 }
 
 // readWriteRequests counts the watch events and the requests of queues that leave in different orders.

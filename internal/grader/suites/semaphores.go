@@ -181,6 +181,7 @@ func manyPermits(w *semaphoreWorld) {
 func (w *semaphoreWorld) waitersGetIn() {
 	permits := w.permits
 	all := w.fill(2) // these two wait
+	all[permits+1] = w.comesAgain(all[permits+1])
 	second := all[permits+1]
 	for _, node := range w.Nodes() {
 		all[0].s.Set(w.Path+"/"+node, nil, -1) // every watch fires, and lets nobody in
@@ -204,6 +205,18 @@ func (w *semaphoreWorld) waitersGetIn() {
 	w.release(all[permits-1], "one that has been inside all the time")
 	w.mustEnterNext(again, name)
 	w.empty(all)
+}
+
+// comesAgain has the session of a waiter end. In the next one the waiter calls Acquire again, unless the first has queued again.
+func (w *semaphoreWorld) comesAgain(waiter *acquirer) *acquirer {
+	w.Expire(waiter.s)
+	w.Renewed(waiter.s, "its client has a new session")
+	w.WaitFor(stage.Patience, func() bool { return len(waiter.result) > 0 })
+	if len(waiter.result) > 0 {
+		waiter = w.beginAcquire(waiter.lock, waiter.s)
+	}
+	w.mustStayOut(waiter, "a waiter whose session has ended, once more,")
+	return waiter
 }
 
 // hugePermits has contenders take a place with Acquire and with TryAcquire: nearly all places are
