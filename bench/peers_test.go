@@ -104,7 +104,7 @@ func TestUnderContentionTheRequestsAreExactlyAsPredicted(t *testing.T) {
 	}
 }
 
-// fakeJava puts a command called java on PATH: a shell script that speaks the lines of CuratorCounter.java.
+// fakeJava puts a java on PATH: a script for sh, which Windows lacks, that speaks the lines of CuratorCounter.java.
 func fakeJava(t *testing.T, script string) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("needs sh, which takes the place of java here")

@@ -79,7 +79,7 @@ func (w *World) closesWhileItCleansUp() {
 	l, s := w.Contender()
 	back := w.CutOff(w.Server.LoseRequest, s, jute.OpDelete)
 	result := w.Aside("TryLock", func() error { return testenv.Err(l.TryLock()) })
-	time.Sleep(longWait)
+	time.Sleep(longWait) // of virtual time
 	if len(result) > 0 {
 		s.Close()
 	}

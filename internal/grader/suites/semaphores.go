@@ -207,7 +207,7 @@ func (w *semaphoreWorld) waitersGetIn() {
 	w.empty(all)
 }
 
-// comesAgain has the session of a waiter end. In the next one the waiter calls Acquire again, unless the first has queued again.
+// comesAgain has the session of a waiter end. The waiter calls Acquire again, unless the first call has queued again.
 func (w *semaphoreWorld) comesAgain(waiter *acquirer) *acquirer {
 	w.Expire(waiter.s)
 	w.Renewed(waiter.s, "its client has a new session")

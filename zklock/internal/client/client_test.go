@@ -206,7 +206,7 @@ func TestAnAnswerCountsForTheSessionInWhichItsRequestBegan(t *testing.T) {
 func TestANewSessionIsProvedFromItsFirstAnswerOn(t *testing.T) {
 	bubble.Serve(t, func(t *testing.T, srv *zkserver.Server) {
 		c, over := openNeeded(t, srv)
-		time.Sleep(sessionTimeout) // it is proved
+		time.Sleep(sessionTimeout) // of virtual time, in which it is proved
 		done, _ := c.NextProof()
 		<-done
 		nextSession(srv, c.conn)
@@ -255,7 +255,7 @@ func TestARefusedProofIsTriedAgainAfterAPause(t *testing.T) {
 		refused := srv.Fail(zkserver.CodeUnimplemented, isSync).Every()
 		c, over := openNeeded(t, srv)
 		const timeouts, triesEach = 2, 30
-		time.Sleep(timeouts * sessionTimeout)
+		time.Sleep(timeouts * sessionTimeout) // of virtual time
 		refused.Release()
 		require.Positive(t, sent.Load())
 		require.LessOrEqual(t, sent.Load(), int32(timeouts*triesEach))
@@ -329,8 +329,8 @@ func TestTheTimeToAnswerBeginsWithTheConnection(t *testing.T) {
 			return c.rounds.listening
 		}), "no proof has begun")
 		require.NotEqual(t, zk.StateHasSession, c.conn.State())
-		const mayBeSilent = sessionTimeout / 8 // then the client leaves a server
-		time.Sleep(mayBeSilent - 50*time.Millisecond)
+		const mayBeSilent = sessionTimeout / 8        // then the client leaves a server
+		time.Sleep(mayBeSilent - 50*time.Millisecond) // of virtual time
 		<-back.Hit()
 		back.Release()
 		<-late.Hit()
@@ -362,7 +362,7 @@ func TestAProofWithoutAnAnswerIsTriedAgainSoon(t *testing.T) {
 				<-again.Hit()
 				require.LessOrEqual(t, time.Since(began), min(shortPause, c.Timeout()/16))
 				again.Release()
-				time.Sleep(sessionTimeout) // until it is proved
+				time.Sleep(sessionTimeout) // of virtual time, until it is proved
 			}
 			c.Use(&user, -1)
 			<-user.Idle()
@@ -385,7 +385,7 @@ func TestTheLimitOfAProofEndsWithIt(t *testing.T) {
 		}
 		const tenth = sessionTimeout / 10
 		began := time.Now()
-		time.Sleep(5 * tenth)
+		time.Sleep(5 * tenth) // of virtual time
 		c.mu.Lock()
 		c.prover.roundTrip = sessionTimeout // too far
 		c.mu.Unlock()
